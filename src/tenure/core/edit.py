@@ -1,0 +1,93 @@
+"""The edits of a view: what stands in for what, and why.
+
+Invariant: an edit names its target by key or id, never by position, and carries its replacement
+bytes, so that applying it again gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tenure.core.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of whole messages, both ends included, by message id."""
+
+    first: str
+    last: str
+
+    def __post_init__(self) -> None:
+        if self.bounds[0] > self.bounds[1]:
+            raise ValueError(f"span runs backwards: {self.first!r} to {self.last!r}")
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """First and last message number."""
+        return int(self.first[1:]), int(self.last[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why an edit was made, in words and numbers.
+
+    `when` is one of "forced", "pays", "cold", "arrival". Tokens are estimates; `price` is what
+    the edit costs once and `saves` what it saves per later step, both in units of the base input
+    price of one token.
+    """
+
+    policy: str
+    words: str
+    when: str = "forced"
+    tokens_before: int = 0
+    tokens_after: int = 0
+    price: float = 0.0
+    saves: float = 0.0
+    step: int = 0
+
+
+Target: TypeAlias = str | Span
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Leaves its targets (block keys or spans) out of the view, as one unit."""
+
+    targets: tuple[Target, ...]
+    reason: Reason
+    handle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Puts `body` in the place of a block (one JSON value) or a span (one per message)."""
+
+    target: Target
+    body: tuple[bytes, ...]
+    reason: Reason
+    handle: str = ""
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The one target, spelled as `Drop` spells its own."""
+        return (self.target,)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Puts a message of ours into the view right after a message, and it stays there."""
+
+    after: str
+    message: Message
+    reason: Reason
+    handle: str = ""
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """An insert touches nothing that was there."""
+        return ()
+
+
+Edit: TypeAlias = Drop | Replace | Insert

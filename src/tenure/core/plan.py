@@ -1,0 +1,132 @@
+"""A plan: every edit of a view, in the order they were made.
+
+Invariant: targets are disjoint or nested (a span holds the block edits inside it and wins over
+them; taking the span away restores them). A plan is a value: change means a new plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from tenure.core.edit import Drop, Edit, Insert, Replace, Span
+from tenure.core.message import message_id
+from tenure.errors import PlanError
+
+
+class Plan:
+    """Ordered edits.
+
+    >>> Plan().edits
+    ()
+    """
+
+    def __init__(self, edits: Iterable[Edit] = ()) -> None:
+        self.edits: tuple[Edit, ...] = tuple(edits)
+        _check(self.edits)
+
+    def __len__(self) -> int:
+        return len(self.edits)
+
+    def __iter__(self) -> Iterator[Edit]:
+        return iter(self.edits)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.edits == other.edits
+
+    def __hash__(self) -> int:
+        return hash(self.edits)
+
+    def add(self, *edits: Edit) -> Plan:
+        """The plan with these edits at the end; PlanError when one overlaps another."""
+        return Plan((*self.edits, *edits)) if edits else self
+
+    def without(self, *edits: Edit) -> Plan:
+        """The plan without these edits; PlanError when one is not in it."""
+        gone = set(edits)
+        for edit in gone - set(self.edits):
+            raise PlanError(f"{edit!r} is not in the plan, so it can't be taken out", edit=edit)
+        return Plan(e for e in self.edits if e not in gone)
+
+    def diff(self, earlier: Plan) -> tuple[tuple[Edit, ...], tuple[Edit, ...]]:
+        """What this plan has that `earlier` lacks, and the reverse."""
+        mine, theirs = set(self.edits), set(earlier.edits)
+        added = tuple(e for e in self.edits if e not in theirs)
+        return added, tuple(e for e in earlier.edits if e not in mine)
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Drop | Replace]:
+        """The edit of each edited block, by block key."""
+        return {
+            target: edit
+            for edit in self.edits
+            if not isinstance(edit, Insert)
+            for target in edit.targets
+            if isinstance(target, str)
+        }
+
+    @cached_property
+    def spans(self) -> tuple[tuple[int, int, Drop | Replace], ...]:
+        """The outermost spans by first message: (first, last, edit)."""
+        every = sorted(
+            (
+                (*target.bounds, edit)
+                for edit in self.edits
+                if not isinstance(edit, Insert)
+                for target in edit.targets
+                if isinstance(target, Span)
+            ),
+            key=lambda s: (s[0], -s[1]),
+        )
+        outer: list[tuple[int, int, Drop | Replace]] = []
+        for span in every:
+            if not outer or span[0] > outer[-1][1]:
+                outer.append(span)
+        return tuple(outer)
+
+    @cached_property
+    def inserts(self) -> Mapping[str, tuple[Insert, ...]]:
+        """The inserts by the message id they follow, in order."""
+        found: dict[str, tuple[Insert, ...]] = {}
+        for edit in self.edits:
+            if isinstance(edit, Insert):
+                found[edit.after] = (*found.get(edit.after, ()), edit)
+        return found
+
+    @cached_property
+    def by_handle(self) -> Mapping[str, Edit]:
+        """The edit each handle belongs to."""
+        return {e.handle: e for e in self.edits if e.handle}
+
+    def covered(self, index: int) -> bool:
+        """True when message number `index` lies inside a span, so its block edits do not show."""
+        return any(first <= index <= last for first, last, _ in self.spans)
+
+
+def _check(edits: tuple[Edit, ...]) -> None:
+    keys: set[str] = set()
+    spans: set[tuple[int, int]] = set()
+    for edit in edits:
+        for target in edit.targets:
+            if isinstance(target, Span):
+                _check_span(target.bounds, spans, edit)
+                spans.add(target.bounds)
+            elif target in keys:
+                raise PlanError(
+                    f"block {target!r} is edited twice; take the first edit out", edit=edit
+                )
+            else:
+                keys.add(target)
+
+
+def _check_span(bounds: tuple[int, int], spans: set[tuple[int, int]], edit: Edit) -> None:
+    first, last = bounds
+    for a, b in spans:
+        crosses = a < first <= b < last or first < a <= last < b or (a, b) == bounds
+        if crosses:
+            raise PlanError(
+                f"span {message_id(first)}..{message_id(last)} crosses span "
+                f"{message_id(a)}..{message_id(b)}; spans must be disjoint or nested",
+                edit=edit,
+                message_id=message_id(first),
+            )

@@ -1,0 +1,115 @@
+"""The seams of the core: what it asks of a wire format, a meter, a model profile, a store.
+
+Invariant: small protocols, five methods or so; the core knows nothing else of the other packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from tenure.core.message import Block, JsonObject, Lens, Message, Path
+from tenure.core.usage import Usage
+
+
+class Count(NamedTuple):
+    """Tokens of a text: the estimate, and a bound it stays under but for 0.1 % of pieces."""
+
+    estimate: int
+    upper: int
+
+
+class Violation(NamedTuple):
+    """A provider's rule that a request breaks: the rule's name, where (message number), why."""
+
+    rule: str
+    message: int
+    words: str
+
+
+class ToolCall(NamedTuple):
+    """A call the model made: its id, the tool's name, the arguments as JSON values."""
+
+    id: str
+    name: str
+    input: Any
+
+
+class Wire(Protocol):
+    """One provider API's spelling of messages and requests."""
+
+    @property
+    def name(self) -> str:
+        """anthropic_messages, openai_chat or openai_responses."""
+
+    def lenses(self, data: JsonObject) -> Sequence[Lens]:
+        """The blocks of a message, in order; unknown types come as kind OTHER."""
+
+    def splice(self, message: Message, changes: Mapping[Path, bytes | None]) -> Message | None:
+        """The message with the values at these paths replaced (None: taken out).
+
+        Every byte that no change touches stays; a dict-held message gives a dict that shares
+        what is unchanged. None when nothing of the message is left.
+        """
+
+    def stand_in(self, block: Block, message: Message, text: str) -> bytes:
+        """The JSON of a block that keeps its place, ids and error flag but says `text` instead."""
+
+    def violations(self, messages: Sequence[JsonObject]) -> list[Violation]:
+        """The rules of validity that these messages break, in order."""
+
+
+class Dialect(Protocol):
+    """What a session needs beyond `Wire`: making messages and reading replies."""
+
+    def user(self, content: str | Sequence[JsonObject]) -> list[JsonObject]:
+        """A user's words as wire messages."""
+
+    def results(self, results: Sequence[tuple[ToolCall, Any, bool]]) -> list[JsonObject]:
+        """Tool results (call, content, is_error) as wire messages, in call order."""
+
+    def reply(self, reply: Any) -> tuple[list[JsonObject], Usage | None]:
+        """The messages to append and the usage of a reply (a dict of the response body)."""
+
+    def request(self, head: JsonObject, messages: Sequence[JsonObject]) -> dict[str, Any]:
+        """The keyword arguments of the SDK's create call."""
+
+
+class Profile(Protocol):
+    """What planning needs to know of a model. Prices are relative to the base input price."""
+
+    @property
+    def context_window(self) -> int: ...
+    @property
+    def max_output(self) -> int: ...
+    @property
+    def read(self) -> float: ...
+    @property
+    def write(self) -> float: ...
+    @property
+    def output(self) -> float: ...
+    @property
+    def cache_ttl(self) -> float: ...
+    @property
+    def preserved_thinking(self) -> bool: ...
+
+
+class Counter(Protocol):
+    """Counts blocks for one model family; pure, so a block is asked for once in its life."""
+
+    def bound(self, block: Block) -> int:
+        """An upper bound from sizes alone, never exceeded; constant time."""
+
+    def count(self, block: Block) -> Count:
+        """Estimate and upper bound; linear in the text."""
+
+    def count_text(self, text: str) -> Count:
+        """The same for bare text (system, tools)."""
+
+
+class Scope(NamedTuple):
+    """Whose records: every call that reaches a store takes one."""
+
+    tenant: str = "default"
+    user: str = "default"
+

@@ -1,0 +1,149 @@
+"""What is sent this time: `view = apply(transcript, plan)`.
+
+Invariant: nothing is mutated. Under one plan an appended message only extends the view; the empty
+plan is the identity; a message that no edit touches is the very object that was appended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenure.core.edit import Drop, Edit, Replace
+from tenure.core.message import JsonObject, Message, Origin, Path, message_id
+from tenure.core.plan import Plan
+from tenure.core.transcript import Transcript
+from tenure.errors import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message of a view, the transcript messages it comes from, and the edits that made it."""
+
+    message: Message
+    sources: tuple[str, ...]
+    edits: tuple[Edit, ...] = ()
+
+
+class View:
+    """The entries of one view. `extend` grows it in place of the last one under the same plan."""
+
+    def __init__(self, plan: Plan, entries: list[Entry], seen: int) -> None:
+        self.plan = plan
+        self.entries = entries
+        self.seen = seen
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """The wire messages, unchanged ones shared with the transcript."""
+        return [e.message.data for e in self.entries]
+
+    def extend(self, transcript: Transcript) -> View:
+        """The view under the same plan with what was appended since; costs only the new ones."""
+        for index in range(self.seen, len(transcript)):
+            self.entries.extend(_entries_at(transcript, self.plan, index, {}))
+        self.seen = len(transcript)
+        return self
+
+    def first_change(self, earlier: View) -> int:
+        """The first entry at which this view differs from an earlier one; its length if none."""
+        for at, (mine, theirs) in enumerate(zip(self.entries, earlier.entries, strict=False)):
+            if mine is not theirs and mine.message is not theirs.message:
+                return at
+        return min(len(self.entries), len(earlier.entries))
+
+
+def apply(transcript: Transcript, plan: Plan, previous: View | None = None) -> View:
+    """The view of a transcript under a plan.
+
+    `previous` only saves work: edited messages whose edits are the same are taken from it.
+    Raises PlanError when an edit names what is not in the transcript.
+    """
+    _check_targets(transcript, plan)
+    touched = _touched(transcript, plan)
+    made = {e.sources[0]: e for e in previous.entries if e.edits} if previous else {}
+    entries: list[Entry] = []
+    spans = {first: (last, edit) for first, last, edit in plan.spans}
+    index = 0
+    while index < len(transcript):
+        if index in spans:
+            last, edit = spans[index]
+            entries.extend(_span_entries(transcript, index, last, edit))
+            entries.extend(_inserted(plan, last))
+            index = last + 1
+            continue
+        if index in touched:
+            entries.extend(_edited(transcript, touched[index], index, made))
+            entries.extend(_inserted(plan, index))
+        else:
+            entries.append(Entry(transcript.messages[index], (message_id(index),)))
+        index += 1
+    return View(plan, entries, len(transcript))
+
+
+def _entries_at(
+    transcript: Transcript, plan: Plan, index: int, made: Mapping[str, Entry]
+) -> list[Entry]:
+    edits = {
+        block.path: plan.by_key[block.key]
+        for block in transcript.blocks[index]
+        if block.key in plan.by_key
+    }
+    return [*_edited(transcript, edits, index, made), *_inserted(plan, index)]
+
+
+def _edited(
+    transcript: Transcript,
+    edits: Mapping[Path, Drop | Replace],
+    index: int,
+    made: Mapping[str, Entry],
+) -> list[Entry]:
+    message, source = transcript.messages[index], message_id(index)
+    if not edits:
+        return [Entry(message, (source,))]
+    why = tuple(dict.fromkeys(edits.values()))
+    known = made.get(source)
+    if known is not None and known.edits == why:
+        return [known]
+    changes = {p: e.body[0] if isinstance(e, Replace) else None for p, e in edits.items()}
+    new = transcript.wire.splice(message, changes)
+    return [Entry(new, (source,), why)] if new is not None else []
+
+
+def _span_entries(
+    transcript: Transcript, first: int, last: int, edit: Drop | Replace
+) -> list[Entry]:
+    if isinstance(edit, Drop):
+        return []
+    sources = tuple(message_id(i) for i in range(first, last + 1))
+    return [
+        Entry(Message(None, raw, origin=Origin.HARNESS), sources, (edit,)) for raw in edit.body
+    ]
+
+
+def _inserted(plan: Plan, index: int) -> list[Entry]:
+    source = message_id(index)
+    return [Entry(i.message, (source,), (i,)) for i in plan.inserts.get(source, ())]
+
+
+def _touched(transcript: Transcript, plan: Plan) -> dict[int, dict[Path, Drop | Replace]]:
+    touched: dict[int, dict[Path, Drop | Replace]] = {}
+    for key, edit in plan.by_key.items():
+        block = transcript.block(key)
+        touched.setdefault(block.index, {})[block.path] = edit
+    for source in plan.inserts:
+        touched.setdefault(transcript.index_of(source), {})
+    return touched
+
+
+def _check_targets(transcript: Transcript, plan: Plan) -> None:
+    for first, last, edit in plan.spans:
+        if last >= len(transcript):
+            raise PlanError(
+                f"span {message_id(first)}..{message_id(last)} ends behind the transcript's last "
+                f"message, {message_id(len(transcript) - 1)}",
+                edit=edit,
+                message_id=message_id(last),
+            )
+
+
