@@ -1,0 +1,1 @@
+"""What a developer's machine runs: set-up, generation of shipped tables, recordings."""
