@@ -1,0 +1,1 @@
+"""What a recorded session costs under each policy: traces in, tables out."""
