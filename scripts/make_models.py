@@ -40,7 +40,17 @@ AS_OF = date(2026, 11, 30)
 PROVIDERS = ("anthropic", "openai", "google", "deepseek", "x-ai", "moonshotai")
 
 NOT_TEXT = (
-    *("audio", "embedding", "image", "live", "moderation", "nano-banana", "omni", "realtime"),
+    *(
+        "audio",
+        "computer-use",
+        "embedding",
+        "image",
+        "live",
+        "moderation",
+        "nano-banana",
+        "omni",
+        "realtime",
+    ),
     *("robotics", "transcribe", "tts", "vision", "voice", "whisper", "instruct"),
 )
 """Words in the name of a model that does not hold a text conversation."""
@@ -72,9 +82,7 @@ def _row(provider: str, model: ModelInfo, families: list[Mapping[str, object]]) 
     if price is None or not rules or any(word in model.id for word in NOT_TEXT):
         return None
     base = _base(price.input_mtok)
-    window = rules.pop("context_window", None) if _window_is_ours(model, rules) else None
-    window = window or model.context_window
-    rules.pop("context_window", None)
+    window = rules.pop("context_window", model.context_window)
     if not base or not _base(price.output_mtok) or not window:
         return None
 
@@ -106,13 +114,6 @@ def _rules(provider: str, name: str, families: list[Mapping[str, object]]) -> Ro
     for key in ("models", "source"):
         found.pop(key, None)
     return found
-
-
-def _window_is_ours(model: ModelInfo, rules: Row) -> bool:
-    """Only a family that names models more closely than `*` overrides the price list's window."""
-    return "context_window" in rules and (
-        model.context_window is None or rules["context_window"] != 100_000
-    )
 
 
 def _current_price(model: ModelInfo) -> ModelPrice | None:
