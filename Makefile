@@ -5,6 +5,11 @@ BIN := .venv/bin
 CODE := src tests scripts $(wildcard benchmarks)
 RULES := tests/test_architecture.py tests/test_public_api.py tests/test_docs.py
 
+# pyenv has python3.12 on PATH and still refuses it unless that version is switched on: do so here.
+ifneq ($(shell $(PYTHON) -c 'print(1)' 2>/dev/null),1)
+export PYENV_VERSION := $(shell pyenv versions --bare 2>/dev/null | paste -sd: -)
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench fuzz setup browser format constraints clean
 
