@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from tenure.core.message import Block, JsonObject, Lens, Message, Path
+from tenure.core.message import Block, JsonObject, Lens, Message, Origin, Path
 from tenure.core.usage import Usage
 
 
@@ -73,6 +73,20 @@ class Dialect(Protocol):
 
     def request(self, head: JsonObject, messages: Sequence[JsonObject]) -> dict[str, Any]:
         """The keyword arguments of the SDK's create call."""
+
+
+    def origin(self, data: JsonObject) -> Origin:
+        """Who speaks in a message, as far as its role tells."""
+
+    def call(self, block: Block, message: Message) -> ToolCall:
+        """The tool call that a TOOL_CALL block is."""
+
+    def tool(self, name: str, description: str, schema: JsonObject) -> JsonObject:
+        """The definition of a client-side tool."""
+
+
+class SessionWire(Wire, Dialect, Protocol):
+    """All that a session needs of a wire format."""
 
 
 class Profile(Protocol):

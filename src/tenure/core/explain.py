@@ -1,0 +1,90 @@
+"""A plan in words and numbers, for logs, headers, the command line and people.
+
+Invariant: every figure comes from the edits' own reasons and the session's ledger; nothing is
+computed anew, so the explanation cannot disagree with the decision.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tenure.core.edit import Edit
+from tenure.core.policy import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Where the tokens of the next request are: estimates, by part."""
+
+    system: int
+    tools: int
+    messages: int
+    limit: int
+
+    @property
+    def used(self) -> int:
+        """All of it."""
+        return self.system + self.tools + self.messages
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What was left out of a view, why, what it saved, and how to get it back."""
+
+    policy: str
+    steps: int
+    occupancy: Occupancy
+    ledger: Ledger
+    edits: tuple[Edit, ...]
+
+    def __str__(self) -> str:
+        o = self.occupancy
+        lines = [
+            f"policy {self.policy}, {self.steps} requests; resident {o.used:,} of {o.limit:,} "
+            f"tokens (system {o.system:,}, tools {o.tools:,}, messages {o.messages:,})"
+        ]
+        if not self.edits:
+            return f"{lines[0]}\nnothing was left out"
+        freed = sum(e.reason.tokens_before - e.reason.tokens_after for e in self.edits)
+        when = ", ".join(f"{n} {w}" for w, n in Counter(e.reason.when for e in self.edits).items())
+        lines.append(f"{len(self.edits)} edits ({when}) keep {freed:,} tokens out of the view")
+        lines.append(
+            f"spent {self.ledger.spent:,.0f}, saved {self.ledger.saved:,.0f}, rewrites "
+            f"{self.ledger.unforced + self.ledger.forced:,.0f}, re-fetches "
+            f"{self.ledger.refetched:,.0f} (in base input tokens)"
+        )
+        lines += [f"  {line(e)}" for e in self.edits]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {
+            "policy": self.policy,
+            "steps": self.steps,
+            "occupancy": asdict(self.occupancy),
+            "ledger": asdict(self.ledger),
+            "edits": [as_dict(e) for e in self.edits],
+        }
+
+
+def line(edit: Edit) -> str:
+    """One edit as a line of text."""
+    r = edit.reason
+    where = f" [{edit.handle}]" if edit.handle else ""
+    return (
+        f"{r.policy} at step {r.step} ({r.when}): {r.words}; "
+        f"{r.tokens_before:,} to {r.tokens_after:,} tokens{where}"
+    )
+
+
+def as_dict(edit: Edit) -> dict[str, Any]:
+    """One edit as JSON values."""
+    targets = [t if isinstance(t, str) else [t.first, t.last] for t in edit.targets]
+    return {
+        "edit": type(edit).__name__.lower(),
+        "targets": targets,
+        "handle": edit.handle,
+        "reason": asdict(edit.reason),
+    }

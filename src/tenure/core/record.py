@@ -1,0 +1,174 @@
+"""The entries of the log. Everything a session knows is a fold over them.
+
+Invariant: a record is a value; `decode(encode(r)) == r`, messages keep their bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from tenure.core.edit import Drop, Edit, Insert, Reason, Replace, Span, Target
+from tenure.core.message import JsonObject, Message, Origin
+from tenure.core.usage import Usage
+from tenure.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A session began: its wire format, model, request parameters and handle nonce."""
+
+    wire: str
+    model: str
+    head: JsonObject
+    nonce: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """A message joined the transcript."""
+
+    message: Message
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged:
+    """Edits joined or left the plan."""
+
+    added: tuple[Edit, ...]
+    removed: tuple[Edit, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A request was made over the first `length` messages, estimated at `tokens` of input."""
+
+    length: int
+    tokens: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The provider reported the usage of the open request; None when it said nothing."""
+
+    usage: Usage | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The open request was given up; nothing came back."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """An evicted original was fetched again, costing `price` base input tokens."""
+
+    handle: str
+    price: float
+    at: float
+
+
+Record: TypeAlias = Started | Appended | PlanChanged | Requested | Reported | Cancelled | Recalled
+
+
+def encode(record: Record) -> bytes:
+    """The record as one line of JSON."""
+    body: dict[str, Any] = {"type": type(record).__name__, "at": record.at}
+    match record:
+        case Started():
+            body |= {k: getattr(record, k) for k in ("wire", "model", "head", "nonce")}
+        case Appended(message=message):
+            body["message"] = _from_message(message)
+        case PlanChanged(added=added, removed=removed):
+            body["added"] = [_from_edit(e) for e in added]
+            body["removed"] = [_from_edit(e) for e in removed]
+        case Requested(length=length, tokens=tokens):
+            body |= {"length": length, "tokens": tokens}
+        case Reported(usage=usage):
+            body["usage"] = asdict(usage) if usage else None
+        case Recalled(handle=handle, price=price):
+            body |= {"handle": handle, "price": price}
+        case Cancelled():
+            pass
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def decode(line: bytes) -> Record:
+    """The record of a line that `encode` made; StoreError when it is none."""
+    try:
+        body = json.loads(line)
+        kind, at = body.pop("type"), body.pop("at")
+        return _READERS[kind](body, at)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{line[:80]!r} is no record of a session: {error}") from error
+
+
+def _from_message(message: Message) -> dict[str, Any]:
+    held = message.raw if message.held_raw else None
+    made: dict[str, Any] = {"origin": message.origin.value, "pinned": message.pinned}
+    if held is None:
+        return made | {"data": message.data}
+    try:
+        return made | {"raw": held.decode("ascii")}
+    except UnicodeDecodeError:
+        return made | {"b64": base64.b64encode(held).decode("ascii")}
+
+
+def _to_message(value: JsonObject) -> Message:
+    raw: bytes | None = None
+    if "raw" in value:
+        raw = value["raw"].encode("ascii")
+    elif "b64" in value:
+        raw = base64.b64decode(value["b64"])
+    return Message(
+        value.get("data"), raw, origin=Origin(value["origin"]), pinned=value["pinned"]
+    )
+
+
+def _from_edit(edit: Edit) -> dict[str, Any]:
+    made: dict[str, Any] = {"edit": type(edit).__name__, "reason": asdict(edit.reason)}
+    made["handle"] = edit.handle
+    match edit:
+        case Insert(after=after, message=message):
+            return made | {"after": after, "message": _from_message(message)}
+        case Replace(body=body):
+            made["body"] = [base64.b64encode(b).decode("ascii") for b in body]
+    made["targets"] = [
+        t if isinstance(t, str) else [t.first, t.last] for t in edit.targets
+    ]
+    return made
+
+
+def _to_edit(value: JsonObject) -> Edit:
+    reason, handle = Reason(**value["reason"]), value["handle"]
+    if value["edit"] == "Insert":
+        return Insert(value["after"], _to_message(value["message"]), reason, handle)
+    targets: list[Target] = [
+        t if isinstance(t, str) else Span(t[0], t[1]) for t in value["targets"]
+    ]
+    if value["edit"] == "Drop":
+        return Drop(tuple(targets), reason, handle)
+    body = tuple(base64.b64decode(b) for b in value["body"])
+    return Replace(targets[0], body, reason, handle)
+
+
+_READERS: dict[str, Any] = {
+    "Started": lambda b, at: Started(at=at, **b),
+    "Appended": lambda b, at: Appended(_to_message(b["message"]), at),
+    "PlanChanged": lambda b, at: PlanChanged(
+        tuple(_to_edit(e) for e in b["added"]), tuple(_to_edit(e) for e in b["removed"]), at
+    ),
+    "Requested": lambda b, at: Requested(b["length"], b["tokens"], at),
+    "Reported": lambda b, at: Reported(Usage(**b["usage"]) if b["usage"] else None, at),
+    "Cancelled": lambda b, at: Cancelled(at),
+    "Recalled": lambda b, at: Recalled(b["handle"], b["price"], at),
+}
