@@ -38,6 +38,10 @@ class Meter(Protocol):
 class SessionMeter(Meter, Protocol):
     """What the session itself asks of its meter."""
 
+    @property
+    def overhead(self) -> tuple[int, int]:
+        """Estimated tokens of the system text and of the tools."""
+
     def bound(self, transcript: Transcript) -> int:
         """An upper bound on the view's tokens without counting any text: the last reported usage
         plus the byte bounds of what was appended since."""

@@ -117,8 +117,11 @@ class Counter(Protocol):
     def count(self, block: Block) -> Count:
         """Estimate and upper bound; linear in the text."""
 
+    def bound_text(self, text: str) -> int:
+        """The same as `bound` for bare text (system, tools)."""
+
     def count_text(self, text: str) -> Count:
-        """The same for bare text (system, tools)."""
+        """The same as `count` for bare text."""
 
 
 class Scope(NamedTuple):

@@ -101,7 +101,7 @@ class SessionMachine:
     def explain(self) -> Explanation:
         """The current plan in words and numbers."""
         meter = self.parts.meter
-        meter.sync(self.transcript)
+        self._sync()
         used = meter.resident(self.plan)
         b = self.budget
         occupancy = Occupancy(b.system, b.tools, max(0, used - b.overhead), b.limit)
@@ -254,11 +254,15 @@ class SessionMachine:
         meter, policy = self.parts.meter, self.parts.policy
         if meter.bound(self.transcript) < policy.wakes_at(self.budget):
             return ()
-        largest = meter.sync(self.transcript)
-        self.budget = self.budget.seen(largest)
+        self._sync()
         if meter.resident(self.plan) < policy.wakes_at(self.budget):
             return ()
         return policy.propose(self.situation(cold))
+
+    def _sync(self) -> None:
+        largest = self.parts.meter.sync(self.transcript)
+        system, tools = self.parts.meter.overhead
+        self.budget = replace(self.budget.seen(largest), system=system, tools=tools)
 
     def situation(self, cold: bool) -> Situation:
         """What a policy sees now."""
@@ -273,7 +277,7 @@ class SessionMachine:
         bound = meter.bound(self.transcript)
         if bound <= limit:
             return bound
-        meter.sync(self.transcript)
+        self._sync()
         estimate = meter.resident(plan)
         if estimate <= limit < meter.upper(plan):
             exact = yield CountExactly(self._request_for(plan))

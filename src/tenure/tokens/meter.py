@@ -1,0 +1,192 @@
+"""Token counts of one session, kept incrementally and anchored on what the provider reports.
+
+Invariant: a block is counted once in its life; the incremental totals equal those counted from
+scratch; nothing here raises, whatever the text. Without a report the total is a sum of estimates;
+with one it is the reported prompt plus the estimates of what changed since.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import accumulate
+
+from tenure.core.edit import Edit, Insert, Replace, Span
+from tenure.core.message import Block
+from tenure.core.plan import Plan
+from tenure.core.protocols import Count, Counter
+from tenure.core.transcript import Transcript
+from tenure.core.usage import Usage
+
+# A report that contradicts the estimate by more than this factor is not of the same request.
+_SANE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """A reported prompt: for how many messages, with how much freed, against which estimate."""
+
+    prompt: int
+    length: int
+    freed: int
+    estimate: int
+
+    @property
+    def scale(self) -> float:
+        scale = self.prompt / max(1, self.estimate)
+        return scale if 1 / _SANE < scale < _SANE else 1.0
+
+
+class SessionMeter:
+    """Implements `core.policy.SessionMeter` over a `Counter` of one model family.
+
+    `system` and `tools` are the texts sent with every request (tools as JSON), counted when the
+    first decision needs them.
+    """
+
+    def __init__(self, counter: Counter, *, system: str = "", tools: str = "") -> None:
+        self._counter = counter
+        self._texts = (system, tools)
+        self._overhead: tuple[Count, Count] | None = None
+        self._transcript: Transcript | None = None
+        self._counts: dict[str, Count] = {}
+        self._sums = [0]
+        self._uppers = [0]
+        self._bound = sum(counter.bound_text(t) for t in self._texts)
+        self._bounded = 0
+        self._anchor: _Anchor | None = None
+        self._plan = Plan()
+        self._freed_at: list[int] = []
+        self._freed_sums: list[int] = [0]
+
+    # -- asked by the session ------------------------------------------------------------------
+
+    def bound(self, transcript: Transcript) -> int:
+        """Last reported prompt plus byte bounds of what was appended since; no text is read."""
+        for blocks in transcript.blocks[self._bounded :]:
+            self._bound += sum(map(self._counter.bound, blocks))
+        self._bounded = len(transcript)
+        return self._bound
+
+    def sync(self, transcript: Transcript) -> int:
+        """Counts the new blocks; the size of the largest new message, tokens."""
+        self._transcript = transcript
+        largest = 0
+        for blocks in transcript.blocks[len(self._sums) - 1 :]:
+            estimate = upper = 0
+            for block in blocks:
+                count = self.size(block)
+                estimate += count.estimate
+                upper += count.upper
+            self._sums.append(self._sums[-1] + estimate)
+            self._uppers.append(self._uppers[-1] + upper)
+            largest = max(largest, estimate)
+        return largest
+
+    @property
+    def overhead(self) -> tuple[int, int]:
+        """Estimated tokens of the system text and of the tools."""
+        system, tools = self._overhead_counts()
+        return system.estimate, tools.estimate
+
+    def report(self, usage: Usage, length: int, plan: Plan) -> None:
+        """Anchors on a reported prompt for the first `length` messages under `plan`."""
+        freed = self._freed(plan)
+        counted = len(self._sums) > length
+        estimate = sum(self.overhead) + self._sums[length] - freed if counted else usage.prompt
+        self._anchor = _Anchor(usage.prompt, length, freed, estimate)
+        self._bound = usage.prompt
+        self._bounded = length
+
+    def replan(self, plan: Plan) -> None:
+        """Takes note of a new plan; what an undone edit brings back joins the bound."""
+        restored = plan.diff(self._plan)[1]
+        self._bound += sum(self._upper_of(edit) for edit in restored)
+        self._plan = plan
+        pairs = sorted(self._freed_by_index(plan))
+        self._freed_at = [index for index, _ in pairs]
+        self._freed_sums = [0, *accumulate(f for _, f in pairs)]
+
+    # -- asked by policies ---------------------------------------------------------------------
+
+    def size(self, block: Block) -> Count:
+        """The count of one block, unedited."""
+        known = self._counts.get(block.key)
+        if known is None:
+            known = self._counts[block.key] = self._counter.count(block)
+        return known
+
+    def text(self, text: str) -> int:
+        """The estimate of a text of ours."""
+        return self._counter.count_text(text).estimate
+
+    def before(self, index: int, plan: Plan) -> int:
+        """Estimated tokens in front of message `index` (its length: the whole view)."""
+        if plan is not self._plan:
+            self.replan(plan)
+        at = bisect_left(self._freed_at, index)
+        index = min(index, len(self._sums) - 1)
+        return sum(self.overhead) + self._sums[index] - self._freed_sums[at]
+
+    def resident(self, plan: Plan) -> int:
+        """Estimated tokens of the whole view, anchored on the last report."""
+        freed = self._freed(plan)
+        anchor = self._anchor
+        if anchor is None or anchor.length >= len(self._sums):
+            return sum(self.overhead) + self._sums[-1] - freed
+        change = self._sums[-1] - self._sums[anchor.length] - (freed - anchor.freed)
+        return max(0, anchor.prompt + round(change * anchor.scale))
+
+    def upper(self, plan: Plan) -> int:
+        """An upper bound of `resident`, from the upper bounds of the texts."""
+        freed = self._freed(plan)
+        anchor = self._anchor
+        if anchor is None or anchor.length >= len(self._sums):
+            return sum(c.upper for c in self._overhead_counts()) + self._uppers[-1] - freed
+        new = self._uppers[-1] - self._uppers[anchor.length]
+        return max(0, anchor.prompt + round((new - freed + anchor.freed) * max(1.0, anchor.scale)))
+
+    # -- small helpers -------------------------------------------------------------------------
+
+    def _overhead_counts(self) -> tuple[Count, Count]:
+        if self._overhead is None:
+            system, tools = (self._counter.count_text(t) for t in self._texts)
+            self._overhead = (system, tools)
+        return self._overhead
+
+    def _freed(self, plan: Plan) -> int:
+        if plan is self._plan:
+            return self._freed_sums[-1]
+        return sum(freed for _, freed in self._freed_by_index(plan))
+
+    def _freed_by_index(self, plan: Plan) -> list[tuple[int, int]]:
+        """What each edit frees, by message number; edits inside a span count with the span."""
+        return [pair for edit in plan for pair in self._edit_freed(edit, plan)]
+
+    def _edit_freed(self, edit: Edit, plan: Plan) -> list[tuple[int, int]]:
+        assert self._transcript is not None, "edits exist only after something was counted"
+        if isinstance(edit, Insert):
+            return [(self._transcript.index_of(edit.after), -edit.reason.tokens_after)]
+        after = edit.reason.tokens_after if isinstance(edit, Replace) else 0
+        pairs: list[tuple[int, int]] = []
+        for target in edit.targets:
+            if isinstance(target, Span):
+                first, last = target.bounds
+                if any((first, last) == (a, b) for a, b, _ in plan.spans):
+                    pairs.append((first, self._sums[last + 1] - self._sums[first] - after))
+            else:
+                block = self._transcript.block(target)
+                if not (plan.spans and plan.covered(block.index)):
+                    pairs.append((block.index, self.size(block).estimate - after))
+        return pairs
+
+    def _upper_of(self, edit: Edit) -> int:
+        assert self._transcript is not None, "edits exist only after something was counted"
+        total = 0
+        for target in edit.targets:
+            if isinstance(target, Span):
+                first, last = target.bounds
+                total += self._uppers[last + 1] - self._uppers[first]
+            else:
+                total += self.size(self._transcript.block(target)).upper
+        return total
