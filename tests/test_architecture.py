@@ -77,10 +77,10 @@ FUNCTION_LINES = 60
 # What a module may call while it is imported, besides its own classes of frozen values (CapWords).
 CALLS_AT_IMPORT = frozenset(
     """
-    TypeVar ParamSpec NewType auto attrgetter itemgetter methodcaller cast dataclass dict encode
+    TypeVar ParamSpec NewType abs auto attrgetter itemgetter methodcaller cast dataclass dict encode
     enumerate field float from_bytes fromhex fromkeys frozenset int items join keys len list
-    lru_cache maketrans map max min namedtuple ord chr property range re.compile replace reversed
-    set sorted split splitlines str sum to_bytes tuple union values zip
+    lru_cache maketrans map max min namedtuple object ord partial pow chr property range re.compile replace reversed round
+    set sorted split splitlines str strip sum to_bytes tuple union values zip
     """.split()
 )
 
