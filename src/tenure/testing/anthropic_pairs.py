@@ -1,0 +1,116 @@
+"""Tool calls and their results in the Messages API: who must stand next to whom.
+
+Invariant: after these rules every call has exactly one result, in the next message, before any
+other block of it. Source: platform docs, handle-tool-calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tenure.testing.prompt import as_blocks
+from tenure.testing.refusal import Asked, Refusal, Rules, invalid
+
+CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+def pair_fields(asked: Asked) -> Iterator[Refusal]:
+    """Calls and results carry the fields that pair them, on the side they belong to."""
+    for index, message in enumerate(asked.body["messages"]):
+        for place, block in enumerate(as_blocks(message["content"])):
+            path = f"messages.{index}.content.{place}"
+            if block["type"] == "tool_use":
+                yield from _call_fields(path, block, message["role"])
+            if block["type"] == "tool_result":
+                if not isinstance(block.get("tool_use_id"), str):
+                    yield invalid(f"{path}.tool_result.tool_use_id: Field required")
+                if message["role"] != "user":
+                    yield invalid(f"{path}: `tool_result` blocks can only be in `user` messages")
+
+
+def calls_unique(asked: Asked) -> Iterator[Refusal]:
+    """No two calls share an id."""
+    seen: set[str] = set()
+    for message in asked.body["messages"]:
+        for call_id in _ids(message, "tool_use", "id"):
+            if call_id in seen:
+                yield invalid("messages: `tool_use` ids must be unique")
+            seen.add(call_id)
+
+
+def calls_answered(asked: Asked) -> Iterator[Refusal]:
+    """Every call is answered in the next message, ahead of that message's other blocks."""
+    messages = asked.body["messages"]
+    for index, message in enumerate(messages):
+        calls = _ids(message, "tool_use", "id")
+        if not calls:
+            continue
+        following = messages[index + 1] if index + 1 < len(messages) else {"content": []}
+        missing = set(calls) - set(_leading_results(following))
+        if missing:
+            names = ", ".join(call for call in calls if call in missing)
+            yield invalid(
+                f"messages.{index}: `tool_use` ids were found without `tool_result` blocks "
+                f"immediately after: {names}. Each `tool_use` block must have a corresponding "
+                "`tool_result` block in the next message."
+            )
+
+
+def results_expected(asked: Asked) -> Iterator[Refusal]:
+    """Every result answers a call of the message before it."""
+    messages = asked.body["messages"]
+    for index, message in enumerate(messages):
+        called = set(_ids(messages[index - 1], "tool_use", "id")) if index else set()
+        for place, block in enumerate(as_blocks(message["content"])):
+            if block["type"] == "tool_result" and block["tool_use_id"] not in called:
+                yield invalid(
+                    f"messages.{index}.content.{place}: unexpected `tool_use_id` found in "
+                    f"`tool_result` blocks: {block['tool_use_id']}. Each `tool_result` block must "
+                    "have a corresponding `tool_use` block in the previous message."
+                )
+
+
+def results_single(asked: Asked) -> Iterator[Refusal]:
+    """No call is answered twice."""
+    for index, message in enumerate(asked.body["messages"]):
+        answered = _ids(message, "tool_result", "tool_use_id")
+        for call_id in answered:
+            if answered.count(call_id) > 1:
+                yield invalid(
+                    f"messages.{index}.content: each tool_use must have a single result. Found "
+                    f"multiple `tool_result` blocks with id: {call_id}"
+                )
+
+
+def _call_fields(path: str, block: dict[str, Any], role: str) -> Iterator[Refusal]:
+    if not isinstance(block.get("id"), str) or not CALL_ID.fullmatch(block["id"]):
+        yield invalid(f"{path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
+    if not isinstance(block.get("input"), dict):
+        yield invalid(f"{path}.tool_use.input: Input should be a valid dictionary")
+    if role != "assistant":
+        yield invalid(f"{path}: `tool_use` blocks can only be in `assistant` messages")
+
+
+def _ids(message: dict[str, Any], kind: str, field: str) -> list[str]:
+    return [block[field] for block in as_blocks(message["content"]) if block["type"] == kind]
+
+
+def _leading_results(message: dict[str, Any]) -> list[str]:
+    """Ids of the results that no other block precedes."""
+    found: list[str] = []
+    for block in as_blocks(message["content"]):
+        if block["type"] != "tool_result":
+            break
+        found.append(block["tool_use_id"])
+    return found
+
+
+pair_rules: Rules = {
+    "pair_fields": pair_fields,
+    "calls_unique": calls_unique,
+    "calls_answered": calls_answered,
+    "results_expected": results_expected,
+    "results_single": results_single,
+}

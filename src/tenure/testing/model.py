@@ -1,0 +1,224 @@
+"""The scripted model behind the server: checks a request, answers it, bills it, records it.
+
+Invariant: a request is recorded before its answer leaves, so that a client that has its answer
+finds its request in the record; a refused request takes no step of the script.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from tenure.core.usage import Usage
+from tenure.testing.anthropic_side import AnthropicSide
+from tenure.testing.caching import PromptCache
+from tenure.testing.chat_side import ChatSide
+from tenure.testing.conversation import RecordedRequest
+from tenure.testing.prompt import Counter, PromptBlock
+from tenure.testing.refusal import Asked, Ledger, Refusal, first_refusal
+from tenure.testing.responses_side import ResponsesSide
+from tenure.testing.script import Playhead, Reply, Script
+from tenure.testing.side import Side, Turn
+
+EVENTS_BEFORE_BREAK = 4
+"""Events a stream sends before a scripted failure breaks it."""
+
+BROKEN_OFF = Reply(
+    "This answer is long enough to break off before its end, whatever the format: " * 2
+)
+
+ANTHROPIC: Side = AnthropicSide()
+CHAT: Side = ChatSide()
+RESPONSES: Side = ResponsesSide()
+
+GENERATES: Mapping[str, Side] = {
+    "/v1/messages": ANTHROPIC,
+    "/v1/chat/completions": CHAT,
+    "/v1/responses": RESPONSES,
+}
+COUNTS: Mapping[str, Side] = {
+    "/v1/messages/count_tokens": ANTHROPIC,
+    "/v1/responses/input_tokens": RESPONSES,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back: a status, a body whole or in events, extra headers."""
+
+    status: int
+    body: bytes | Iterator[bytes]
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the scripted model behaves; see `ModelServer` for the meaning of each."""
+
+    clock: Callable[[], float]
+    counter: Counter
+    window: int
+    models: Sequence[str]
+    cache_minimum: int
+    without_rules: Collection[str]
+
+
+class ScriptedModel:
+    """Answers requests by script; knows no sockets and may be called from several threads."""
+
+    def __init__(self, script: Script, settings: Settings) -> None:
+        self._script = Playhead(script)
+        self._settings = settings
+        self._cache = PromptCache()
+        self._ledger = Ledger()
+        self._lock = threading.Lock()
+        self.requests: list[RecordedRequest] = []
+
+    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """The answer to one HTTP request; the record is written first."""
+        arrived = RecordedRequest(
+            -1, method, path, headers, body, _parsed(body), self._settings.clock(), 200
+        )
+        side = GENERATES.get(path) or COUNTS.get(path) or _side_of(headers)
+        refusal = side.denied(headers)
+        if refusal is None and method == "GET" and path.startswith("/v1/models"):
+            return self._models(arrived, side)
+        if refusal is None and (method != "POST" or path not in {**GENERATES, **COUNTS}):
+            refusal = Refusal(404, f"{method} {path}: not found", kind="not_found_error")
+        if refusal is None and not isinstance(arrived.json, dict):
+            refusal = Refusal(400, "the body is not a JSON object", rule="json")
+        if refusal is not None:
+            return self._refused(arrived, side, refusal)
+        return self._asked(arrived, side)
+
+    def _asked(self, arrived: RecordedRequest, side: Side) -> Answer:
+        counting = arrived.path in COUNTS
+        asked = Asked(
+            arrived.json,
+            arrived.headers,
+            self._settings.window,
+            self._ledger,
+            lambda request: side.prompt(request, self._settings.counter),
+            counting,
+        )
+        refusal = first_refusal(side.rules, asked, without=self._settings.without_rules)
+        if refusal is not None:
+            return self._refused(arrived, side, refusal)
+        if counting:
+            self._record(arrived)
+            return _json(200, side.counted(asked.tokens))
+        step, index = self._script.next(asked.body)
+        if isinstance(step, Reply):
+            return self._generated(arrived, side, self._turn(step, index, asked, arrived.time))
+        failure = Refusal(step.status, step.message, retry_after=step.retry_after)
+        if step.midstream and asked.body.get("stream"):
+            turn = self._turn(BROKEN_OFF, index, asked, arrived.time)
+            return self._broken(arrived, side, turn, failure)
+        return self._refused(arrived, side, failure)
+
+    def _turn(self, reply: Reply, step: int, asked: Asked, now: float) -> Turn:
+        counter = self._settings.counter
+        thought = counter(reply.thinking) if reply.thinking else 0
+        spoken = [reply.text, *(call.name + json.dumps(call.input) for call in reply.calls)]
+        output = thought + sum(counter(text) for text in spoken if text)
+        billed = self._bill(asked, now)
+        return Turn(reply, step, asked, replace(billed, output=output), thought, int(now))
+
+    def _bill(self, asked: Asked, now: float) -> Usage:
+        model = str(asked.body["model"])
+        if "max_tokens" in asked.body and "anthropic-version" in asked.headers:
+            minimum = self._settings.cache_minimum
+            return self._cache.anthropic(model, asked.prompt, minimum=minimum, now=now)
+        return self._cache.openai(model, asked.prompt, now=now)
+
+    def _generated(self, arrived: RecordedRequest, side: Side, turn: Turn) -> Answer:
+        streaming = bool(turn.asked.body.get("stream"))
+        answer = _events(side.stream(turn)) if streaming else _json(200, side.message(turn))
+        self._record(arrived, step=turn.step, prompt=turn.asked.prompt)
+        return answer
+
+    def _broken(self, arrived: RecordedRequest, side: Side, turn: Turn, failure: Refusal) -> Answer:
+        begun = list(islice(side.stream(turn), EVENTS_BEFORE_BREAK))
+        self._record(arrived, step=turn.step, prompt=turn.asked.prompt)
+        return _events(iter([*begun, side.broken_stream(failure, sent=len(begun))]))
+
+    def _refused(self, arrived: RecordedRequest, side: Side, refusal: Refusal) -> Answer:
+        self._record(arrived, status=refusal.status, refusal=refusal)
+        again = refusal.retry_after
+        headers = {"x-should-retry": "false" if again is None else "true"}
+        if again is not None:
+            headers["retry-after"] = str(again)
+        return _json(refusal.status, side.error(refusal), headers)
+
+    def _models(self, arrived: RecordedRequest, side: Side) -> Answer:
+        listed = [self._model(name, side) for name in self._settings.models]
+        wanted = arrived.path.removeprefix("/v1/models").strip("/")
+        if not wanted:
+            self._record(arrived)
+            bounds = {"has_more": False, "first_id": None, "last_id": None}
+            return _json(200, {"object": "list", "data": listed, **bounds})
+        found = [model for model in listed if model["id"] == wanted]
+        if not found:
+            refusal = Refusal(404, f"model: {wanted}", kind="not_found_error")
+            return self._refused(arrived, side, refusal)
+        self._record(arrived)
+        return _json(200, found[0])
+
+    def _model(self, name: str, side: Side) -> dict[str, Any]:
+        if side is not ANTHROPIC:
+            return {"id": name, "object": "model", "created": 0, "owned_by": "scripted"}
+        return {
+            "id": name,
+            "type": "model",
+            "display_name": name,
+            "created_at": "2026-01-01T00:00:00Z",
+            "lifecycle": "active",
+            "max_input_tokens": self._settings.window,
+            "max_tokens": self._settings.window // 8,
+        }
+
+    def _record(
+        self,
+        arrived: RecordedRequest,
+        *,
+        status: int = 200,
+        step: int | None = None,
+        refusal: Refusal | None = None,
+        prompt: Sequence[PromptBlock] = (),
+    ) -> None:
+        with self._lock:
+            self.requests.append(
+                replace(
+                    arrived,
+                    index=len(self.requests),
+                    status=status,
+                    step=step,
+                    refusal=refusal,
+                    prompt=prompt,
+                )
+            )
+
+
+def _side_of(headers: Mapping[str, str]) -> Side:
+    """Whose client this is, where the path does not say."""
+    return ANTHROPIC if "anthropic-version" in headers else CHAT
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body) if body else None
+    except ValueError:
+        return None
+
+
+def _json(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Answer:
+    written = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return Answer(status, written, {"content-type": "application/json", **(headers or {})})
+
+
+def _events(stream: Iterator[bytes]) -> Answer:
+    return Answer(200, stream, {"content-type": "text/event-stream; charset=utf-8"})
