@@ -67,6 +67,11 @@ class ModelProfile:
     known: bool = True
 
     @property
+    def cache_ttl(self) -> float:
+        """Seconds a cached prefix lives without being read: the short TTL."""
+        return self.ttl_short
+
+    @property
     def caches(self) -> bool:
         """Whether reading from the cache is cheaper than sending anew."""
         return self.read < 1
