@@ -72,7 +72,8 @@ def prefix_break(before: RecordedRequest, after: RecordedRequest) -> PrefixBreak
     """Where `after` departs from `before`, or None when it only appends."""
     equal = _equal_blocks(before.prompt, after.prompt)
     if equal < len(before.prompt):
-        return PrefixBreak(after.index, before.prompt[equal].message)
+        differing = [side.prompt[equal] for side in (before, after) if equal < len(side.prompt)]
+        return PrefixBreak(after.index, min(block.message for block in differing))
     if _grew_inside(before.prompt, after.prompt):
         return PrefixBreak(after.index, before.prompt[-1].message)
     return None

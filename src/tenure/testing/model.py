@@ -18,7 +18,7 @@ from tenure.testing.anthropic_side import AnthropicSide
 from tenure.testing.caching import PromptCache
 from tenure.testing.chat_side import ChatSide
 from tenure.testing.conversation import RecordedRequest
-from tenure.testing.prompt import Counter, PromptBlock
+from tenure.testing.prompt import Counter, PromptBlock, Spelled
 from tenure.testing.refusal import Asked, Ledger, Refusal, first_refusal
 from tenure.testing.responses_side import ResponsesSide
 from tenure.testing.script import Playhead, Reply, Script
@@ -210,7 +210,7 @@ def _side_of(headers: Mapping[str, str]) -> Side:
 
 def _parsed(body: bytes) -> Any:
     try:
-        return json.loads(body) if body else None
+        return json.loads(body, parse_float=Spelled) if body else None
     except ValueError:
         return None
 

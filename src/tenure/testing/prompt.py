@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 HEAD = -1
 """The message index of what stands before the messages: tools and system."""
@@ -48,19 +48,31 @@ def default_counter(text: str) -> int:
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / 3.5)
 
 
+class Spelled(float):
+    """A JSON number that remembers its spelling: the model reads 1e3 and 1000.0 as two texts."""
+
+    spelling: str
+
+    def __new__(cls, spelling: str) -> Self:
+        """The number so written."""
+        number = super().__new__(cls, spelling)
+        number.spelling = spelling
+        return number
+
+
 def canonical(value: Any) -> str:
     """The value as JSON without its cache marks; key order and number spelling are kept."""
-    return json.dumps(_unmarked(value), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_bare(value, MARKS), ensure_ascii=False, separators=(",", ":"))
 
 
-def _unmarked(value: Any) -> Any:
+def _bare(value: Any, without: Sequence[str]) -> Any:
     if isinstance(value, Mapping):
-        if value.get("type") == "tool_use":  # the model's own input may hold any key
-            return {key: item for key, item in value.items() if key not in MARKS}
-        return {key: _unmarked(item) for key, item in value.items() if key not in MARKS}
+        # What the model itself wrote may hold any key.
+        inside = () if value.get("type") == "tool_use" else without
+        return {key: _bare(item, inside) for key, item in value.items() if key not in without}
     if isinstance(value, list):
-        return [_unmarked(item) for item in value]
-    return value
+        return [_bare(item, without) for item in value]
+    return f"number {value.spelling}" if isinstance(value, Spelled) else value
 
 
 def as_blocks(content: Any) -> list[Any]:
