@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -71,7 +71,7 @@ class Block:
     text: str
     call_id: str = ""
     tool: str = ""
-    media: tuple[JsonObject, ...] = ()
+    media: tuple[JsonObject, ...] = field(default=(), hash=False)
     is_error: bool = False
     signed: bool = False
 
@@ -84,10 +84,11 @@ class Block:
 class Message:
     """One wire message: raw bytes or the caller's dict, whichever came; the other made on demand.
 
-    `pinned` messages are never touched by a policy.
+    `held_raw` says that the bytes are what came in, so edits must splice them. `pinned` messages
+    are never touched by a policy.
     """
 
-    __slots__ = ("_data", "_raw", "origin", "pinned")
+    __slots__ = ("_data", "_raw", "held_raw", "origin", "pinned")
 
     def __init__(
         self,
@@ -100,13 +101,9 @@ class Message:
         assert data is not None or raw is not None
         self._data = data
         self._raw = raw
+        self.held_raw = raw is not None
         self.origin = origin
         self.pinned = pinned
-
-    @property
-    def held_raw(self) -> bool:
-        """True when the bytes are what came in, so edits must splice them."""
-        return self._raw is not None
 
     @property
     def data(self) -> JsonObject:
@@ -131,7 +128,8 @@ class Message:
         )
 
     def __hash__(self) -> int:
-        return hash(self.raw)
+        # Equal messages may be spelled differently, so neither bytes nor numbers take part.
+        return hash((self.origin, self.pinned, frozenset(self.data)))
 
     def __repr__(self) -> str:
         return f"Message({self.raw[:60]!r}, origin={self.origin.value!r})"

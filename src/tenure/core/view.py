@@ -48,7 +48,8 @@ class View:
     def first_change(self, earlier: View) -> int:
         """The first entry at which this view differs from an earlier one; its length if none."""
         for at, (mine, theirs) in enumerate(zip(self.entries, earlier.entries, strict=False)):
-            if mine is not theirs and mine.message is not theirs.message:
+            same = mine.message is theirs.message or mine.message.raw == theirs.message.raw
+            if not same:
                 return at
         return min(len(self.entries), len(earlier.entries))
 
@@ -61,7 +62,11 @@ def apply(transcript: Transcript, plan: Plan, previous: View | None = None) -> V
     """
     _check_targets(transcript, plan)
     touched = _touched(transcript, plan)
-    made = {e.sources[0]: e for e in previous.entries if e.edits} if previous else {}
+    made: dict[str, Entry] = {}
+    for entry in previous.entries if previous else ():
+        if entry.edits:
+            # Inserts share the source of the message before them, which comes first.
+            made.setdefault(entry.sources[0], entry)
     entries: list[Entry] = []
     spans = {first: (last, edit) for first, last, edit in plan.spans}
     index = 0
@@ -116,9 +121,7 @@ def _span_entries(
     if isinstance(edit, Drop):
         return []
     sources = tuple(message_id(i) for i in range(first, last + 1))
-    return [
-        Entry(Message(None, raw, origin=Origin.HARNESS), sources, (edit,)) for raw in edit.body
-    ]
+    return [Entry(Message(None, raw, origin=Origin.HARNESS), sources, (edit,)) for raw in edit.body]
 
 
 def _inserted(plan: Plan, index: int) -> list[Entry]:
@@ -145,5 +148,3 @@ def _check_targets(transcript: Transcript, plan: Plan) -> None:
                 edit=edit,
                 message_id=message_id(last),
             )
-
-

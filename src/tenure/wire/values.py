@@ -1,0 +1,131 @@
+"""Small readings of provider JSON that every wire format needs.
+
+Invariant: total. Whatever JSON value comes in, an answer comes out; unknown things stay visible.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+from tenure.core.message import JsonObject
+
+# Openings by which harnesses mark their own speech in messages of role user.
+HARNESS_TAGS = ("system-reminder", "environment_context", "local-command-stdout")
+
+MEDIA_TYPES = frozenset(
+    {"image", "document", "image_url", "input_image", "input_file", "input_audio", "file", "audio"}
+)
+
+
+def is_harness(text: str) -> bool:
+    """True when the text is nothing but closed harness tags; a word beside them is the user's."""
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        while text[at].isspace():
+            at += 1
+        tag = next((t for t in HARNESS_TAGS if text.startswith(f"<{t}>", at)), None)
+        close = text.find(f"</{tag}>", at) if tag else -1
+        if tag is None or close < 0:
+            return False
+        at = close + len(tag) + 3
+    return end > 0
+
+
+def is_object(value: Any) -> TypeGuard[JsonObject]:
+    """True for a JSON object; the quick road is the type that json.loads makes."""
+    return type(value) is dict or isinstance(value, Mapping)
+
+
+def is_array(value: Any) -> TypeGuard[Sequence[Any]]:
+    """True for a JSON array, tuples of the caller included."""
+    return type(value) is list or isinstance(value, list | tuple)
+
+
+def text_of(value: Any) -> str:
+    """The value if it is a string, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def id_of(value: Any) -> str:
+    """A call id, without the stray spaces that some gateways add on one side of a pair."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def plain_json(value: Any) -> str:
+    """JSON text for reading: sorted keys, no escapes beyond need."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+
+
+def arguments_json(arguments: Any) -> str:
+    """Canonical JSON of a call's arguments; text that is no JSON stays as it is."""
+    if not isinstance(arguments, str):
+        return plain_json(arguments)
+    try:
+        return plain_json(json.loads(arguments))
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def result_text(content: Any) -> tuple[str, tuple[JsonObject, ...]]:
+    """The text of a tool result and its media: text parts joined by newline, unknown ones as JSON."""
+    if isinstance(content, str):
+        return content, ()
+    if not is_array(content):
+        return ("" if content is None else plain_json(content)), ()
+    texts: list[str] = []
+    media: list[JsonObject] = []
+    for part in content:
+        if is_object(part) and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        elif is_object(part) and text_of(part.get("type")) in MEDIA_TYPES:
+            media.append(part)
+        else:
+            rest, inner = without_media(part)
+            texts.append(plain_json(rest))
+            media += inner
+    return "\n".join(texts), tuple(media)
+
+
+def without_media(value: Any) -> tuple[Any, list[JsonObject]]:
+    """The value with its pictures and documents taken out, and those, wherever they are nested."""
+    if is_array(value):
+        pairs = [without_media(item) for item in value]
+        return [rest for rest, _ in pairs], [m for _, found in pairs for m in found]
+    if not is_object(value):
+        return value, []
+    if text_of(value.get("type")) in {"image", "document"} and is_object(value.get("source")):
+        return {"type": value["type"]}, [value]
+    split = {key: without_media(item) for key, item in value.items()}
+    return (
+        {key: rest for key, (rest, _) in split.items()},
+        [m for _, found in split.values() for m in found],
+    )
+
+
+def at_path(data: Any, path: tuple[str | int, ...]) -> Any:
+    """The value at a path."""
+    for step in path:
+        data = data[step]
+    return data
+
+
+def result_content(content: Any) -> str | list[Any]:
+    """What a tool returned as content of a result: text, or a list of the provider's own parts."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    parts = is_array(content) and all(is_object(p) and "type" in p for p in content)
+    return list(content) if parts and content else plain_json(content)
+
+
+def call_arguments(text: str) -> str:
+    """Arguments that say `text`: it itself when it is a JSON object, else an object around it."""
+    try:
+        if isinstance(json.loads(text), dict):
+            return text
+    except (ValueError, RecursionError):
+        pass  # Not JSON: wrapped below.
+    return json.dumps({"tombstone": text}, ensure_ascii=False)
