@@ -321,7 +321,7 @@ def _calls(expression: ast.expr | None) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             last = called.rsplit(".", 1)[-1]
-            value_class = last[:1].isupper() and last != "Path"
+            value_class = last.lstrip("_")[:1].isupper() and last != "Path"
             if not (value_class or {called, last} & CALLS_AT_IMPORT):
                 yield f"calls {called}", node.lineno
         waiting.extend(ast.iter_child_nodes(node))
