@@ -61,6 +61,17 @@ def test_an_edited_message_unbinds_the_thinking_after_it_where_thinking_is_prese
     assert status(messages, preserved=True, system="new") == 400
 
 
+@pytest.mark.parametrize(
+    ("model", "expected"), [("claude-opus-5-5", 400), ("claude-opus-4-5", 200)]
+)
+def test_whether_thinking_is_bound_is_the_models_own_affair(
+    messages: list[dict[str, Any]], model: str, expected: int
+) -> None:
+    edited = claude(USER | {"content": "shorter"}, *messages[1:]) | {"model": model}
+    with ModelServer(script) as server:
+        assert post(server, "/v1/messages", edited)[0] == expected
+
+
 def test_an_edit_is_accepted_once_all_later_thinking_is_stripped(
     messages: list[dict[str, Any]],
 ) -> None:

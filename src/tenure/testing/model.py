@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from tenure.core.usage import Usage
+from tenure.cost.models import ModelProfile
 from tenure.testing.anthropic_side import AnthropicSide
-from tenure.testing.caching import PromptCache
+from tenure.testing.caching import PromptCache, profile_for
 from tenure.testing.chat_side import ChatSide
 from tenure.testing.conversation import RecordedRequest
 from tenure.testing.prompt import Counter, PromptBlock, Spelled
@@ -61,9 +61,9 @@ class Settings:
 
     clock: Callable[[], float]
     counter: Counter
-    window: int
+    window: int | None
     models: Sequence[str]
-    cache_minimum: int
+    preserved_thinking: bool | None
     without_rules: Collection[str]
 
 
@@ -97,15 +97,16 @@ class ScriptedModel:
 
     def _asked(self, arrived: RecordedRequest, side: Side) -> Answer:
         counting = arrived.path in COUNTS
+        profile = _profile_of(arrived.json.get("model"), side)
         asked = Asked(
             arrived.json,
             arrived.headers,
-            self._settings.window,
+            self._window(profile),
             self._ledger,
             lambda request: side.prompt(request, self._settings.counter),
             counting,
         )
-        refusal = first_refusal(side.rules, asked, without=self._settings.without_rules)
+        refusal = first_refusal(side.rules, asked, without=self._asleep(profile))
         if refusal is not None:
             return self._refused(arrived, side, refusal)
         if counting:
@@ -113,27 +114,32 @@ class ScriptedModel:
             return _json(200, side.counted(asked.tokens))
         step, index = self._script.next(asked.body)
         if isinstance(step, Reply):
-            return self._generated(arrived, side, self._turn(step, index, asked, arrived.time))
+            return self._generated(
+                arrived, side, self._turn(step, index, asked, side, arrived.time)
+            )
         failure = Refusal(step.status, step.message, retry_after=step.retry_after)
         if step.midstream and asked.body.get("stream"):
-            turn = self._turn(BROKEN_OFF, index, asked, arrived.time)
+            turn = self._turn(BROKEN_OFF, index, asked, side, arrived.time)
             return self._broken(arrived, side, turn, failure)
         return self._refused(arrived, side, failure)
 
-    def _turn(self, reply: Reply, step: int, asked: Asked, now: float) -> Turn:
+    def _turn(self, reply: Reply, step: int, asked: Asked, side: Side, now: float) -> Turn:
         counter = self._settings.counter
         thought = counter(reply.thinking) if reply.thinking else 0
         spoken = [reply.text, *(call.name + json.dumps(call.input) for call in reply.calls)]
         output = thought + sum(counter(text) for text in spoken if text)
-        billed = self._bill(asked, now)
+        profile = _profile_of(asked.body["model"], side)
+        billed = self._cache.bill(profile, asked.prompt, now=now)
         return Turn(reply, step, asked, replace(billed, output=output), thought, int(now))
 
-    def _bill(self, asked: Asked, now: float) -> Usage:
-        model = str(asked.body["model"])
-        if "max_tokens" in asked.body and "anthropic-version" in asked.headers:
-            minimum = self._settings.cache_minimum
-            return self._cache.anthropic(model, asked.prompt, minimum=minimum, now=now)
-        return self._cache.openai(model, asked.prompt, now=now)
+    def _window(self, profile: ModelProfile) -> int:
+        return self._settings.window or profile.context_window
+
+    def _asleep(self, profile: ModelProfile) -> set[str]:
+        """Names of the rules that are not checked."""
+        preserved = self._settings.preserved_thinking
+        binds = profile.preserved_thinking if preserved is None else preserved
+        return {*self._settings.without_rules, *(() if binds else ("thinking_bound",))}
 
     def _generated(self, arrived: RecordedRequest, side: Side, turn: Turn) -> Answer:
         streaming = bool(turn.asked.body.get("stream"))
@@ -171,14 +177,15 @@ class ScriptedModel:
     def _model(self, name: str, side: Side) -> dict[str, Any]:
         if side is not ANTHROPIC:
             return {"id": name, "object": "model", "created": 0, "owned_by": "scripted"}
+        profile = _profile_of(name, side)
         return {
             "id": name,
             "type": "model",
             "display_name": name,
             "created_at": "2026-01-01T00:00:00Z",
             "lifecycle": "active",
-            "max_input_tokens": self._settings.window,
-            "max_tokens": self._settings.window // 8,
+            "max_input_tokens": self._window(profile),
+            "max_tokens": profile.max_output,
         }
 
     def _record(
@@ -206,6 +213,10 @@ class ScriptedModel:
 def _side_of(headers: Mapping[str, str]) -> Side:
     """Whose client this is, where the path does not say."""
     return ANTHROPIC if "anthropic-version" in headers else CHAT
+
+
+def _profile_of(model: Any, side: Side) -> ModelProfile:
+    return profile_for(str(model), marks=side is ANTHROPIC)
 
 
 def _parsed(body: bytes) -> Any:

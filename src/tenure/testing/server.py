@@ -37,10 +37,10 @@ class ModelServer:
     """A scripted model provider; use it as a context manager.
 
     `script`: the answers in order, or `(body, step) -> Reply | Failure`. `clock` gives seconds
-    and decides when cache entries expire. `counter` counts tokens. `window` is the model's, in
-    tokens; `cache_minimum` the smallest prefix that Anthropic caches. `preserved_thinking` binds
-    thinking blocks to their prefix as the newest Claude models do. Rules named in
-    `without_rules` are not checked.
+    and decides when cache entries expire. `counter` counts tokens. `window` (tokens) and
+    `preserved_thinking` (thinking is bound to its prefix) are as the profile of the requested
+    model says, unless given; prices and cache rules always are. `models` are listed by
+    /v1/models. Rules named in `without_rules` are not checked.
 
     A script that fails or runs out answers 500, and leaving the context raises its error.
 
@@ -56,14 +56,12 @@ class ModelServer:
         *,
         clock: Callable[[], float] = time.time,
         counter: Counter = default_counter,
-        window: int = 1_000_000,
+        window: int | None = None,
         models: Sequence[str] = ("claude-opus-5-5", "gpt-6.1-sol"),
-        cache_minimum: int = 1_024,
-        preserved_thinking: bool = False,
+        preserved_thinking: bool | None = None,
         without_rules: Collection[str] = (),
     ) -> None:
-        asleep = {*without_rules, *(() if preserved_thinking else ("thinking_bound",))}
-        settings = Settings(clock, counter, window, models, cache_minimum, asleep)
+        settings = Settings(clock, counter, window, models, preserved_thinking, without_rules)
         self._model = ScriptedModel(script, settings)
         self._http = _HttpServer(self._model)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
