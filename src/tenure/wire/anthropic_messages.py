@@ -56,7 +56,7 @@ class AnthropicMessages:
     name = "anthropic_messages"
     key = "messages"
 
-    def origin_of(self, data: JsonObject) -> Origin:
+    def origin(self, data: JsonObject) -> Origin:
         """Who wrote a message; role user also covers tool results and the harness."""
         role = data.get("role")
         if role == "assistant":
@@ -68,7 +68,7 @@ class AnthropicMessages:
 
     def message(self, data: JsonObject, *, pinned: bool = False) -> Message:
         """The message of a dict, with its origin."""
-        return Message(data, origin=self.origin_of(data), pinned=pinned)
+        return Message(data, origin=self.origin(data), pinned=pinned)
 
     def lenses(self, data: JsonObject) -> Sequence[Lens]:
         """The blocks of a message; the text of string content is one of path ("content",)."""
@@ -80,14 +80,10 @@ class AnthropicMessages:
             return []
         return [_lens(("content", at), block, by_user=by_user) for at, block in enumerate(content)]
 
-    def calls(self, data: JsonObject) -> list[ToolCall]:
-        """The tool calls of an assistant message that the client must answer."""
-        content = data.get("content")
-        return [
-            ToolCall(id_of(b.get("id")), text_of(b.get("name")), b.get("input"))
-            for b in (content if is_array(content) else ())
-            if is_object(b) and b.get("type") == "tool_use"
-        ]
+    def call(self, block: Block, message: Message) -> ToolCall:
+        """The tool call that a TOOL_CALL block is, its id as spelled."""
+        data = at_path(message.data, block.path)
+        return ToolCall(text_of(data.get("id")), block.tool, data.get("input"))
 
     def splice(self, message: Message, changes: Mapping[Path, bytes | None]) -> Message | None:
         """See `Wire.splice`."""
@@ -108,7 +104,7 @@ class AnthropicMessages:
 
     def cut(self, body: bytes) -> Body:
         """A request body cut into raw slices; RequestError when it is not one."""
-        return cut_body(body, key=self.key, format=self.name, origin_of=self.origin_of)
+        return cut_body(body, key=self.key, format=self.name, origin_of=self.origin)
 
     def body(self, head: JsonObject, messages: Sequence[Message]) -> bytes:
         """The JSON text of a request; the text of each message is made once in its life."""

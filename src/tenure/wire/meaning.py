@@ -92,7 +92,7 @@ def responses(data: JsonObject) -> bytes:
 
 def parsed_arguments(arguments: Any) -> Any:
     """The arguments of a call as JSON values; text that is no JSON stays text."""
-    if not isinstance(arguments, str):
+    if not isinstance(arguments, str) or isinstance(arguments, FreeForm):
         return arguments
     try:
         return json.loads(arguments)

@@ -63,7 +63,7 @@ class OpenAIChat:
     name = "openai_chat"
     key = "messages"
 
-    def origin_of(self, data: JsonObject) -> Origin:
+    def origin(self, data: JsonObject) -> Origin:
         """Who wrote a message."""
         known = _ORIGINS.get(text_of(data.get("role")))
         if known is not None:
@@ -73,7 +73,7 @@ class OpenAIChat:
 
     def message(self, data: JsonObject, *, pinned: bool = False) -> Message:
         """The message of a dict, with its origin."""
-        return Message(data, origin=self.origin_of(data), pinned=pinned)
+        return Message(data, origin=self.origin(data), pinned=pinned)
 
     def lenses(self, data: JsonObject) -> Sequence[Lens]:
         """Reasoning, content, calls, in the order in which a model writes them."""
@@ -96,10 +96,18 @@ class OpenAIChat:
             found.append(Lens(("function_call",), BlockKind.TOOL_CALL, text, "", tool))
         return found
 
-    def calls(self, data: JsonObject) -> list[ToolCall]:
-        """The tool calls of an assistant message; arguments that are no JSON stay a string."""
-        calls = data.get("tool_calls")
-        return [_tool_call(c) for c in (calls if is_array(calls) else ()) if is_object(c)]
+    def call(self, block: Block, message: Message) -> ToolCall:
+        """The tool call that a TOOL_CALL block is; arguments that are no JSON stay a string."""
+        data = at_path(message.data, block.path)
+        custom = data.get("custom")
+        if is_object(custom):
+            given: Any = meanings.FreeForm(text_of(custom.get("input")))
+        else:
+            function = data.get("function", data)
+            given = meanings.parsed_arguments(
+                function.get("arguments") if is_object(function) else None
+            )
+        return ToolCall(text_of(data.get("id")), block.tool, given)
 
     def splice(self, message: Message, changes: Mapping[Path, bytes | None]) -> Message | None:
         """See `Wire.splice`."""
@@ -122,7 +130,7 @@ class OpenAIChat:
 
     def cut(self, body: bytes) -> Body:
         """A request body cut into raw slices; RequestError when it is not one."""
-        return cut_body(body, key=self.key, format=self.name, origin_of=self.origin_of)
+        return cut_body(body, key=self.key, format=self.name, origin_of=self.origin)
 
     def body(self, head: JsonObject, messages: Sequence[Message]) -> bytes:
         """The JSON text of a request; the text of each message is made once in its life."""
@@ -218,23 +226,14 @@ def _result_lens(data: JsonObject) -> Lens:
 def _call_lens(path: Path, call: Any) -> Lens:
     if not is_object(call):
         return Lens(path, BlockKind.OTHER, plain_json(call))
-    made = _tool_call(call)
-    text = made.input if isinstance(made.input, str) else plain_json(made.input)
-    return Lens(path, BlockKind.TOOL_CALL, text, made.id, made.name)
-
-
-def _tool_call(call: JsonObject) -> ToolCall:
-    custom = call.get("custom")
+    custom, function = call.get("custom"), call.get("function")
     if is_object(custom):
-        given = meanings.FreeForm(text_of(custom.get("input")))
-        return ToolCall(id_of(call.get("id")), text_of(custom.get("name")), given)
-    function = call.get("function")
-    spec = function if is_object(function) else {}
-    return ToolCall(
-        id_of(call.get("id")),
-        text_of(spec.get("name")),
-        meanings.parsed_arguments(spec.get("arguments")),
-    )
+        text, tool = text_of(custom.get("input")), text_of(custom.get("name"))
+    elif is_object(function):
+        text, tool = arguments_json(function.get("arguments")), text_of(function.get("name"))
+    else:
+        return Lens(path, BlockKind.OTHER, plain_json(call))
+    return Lens(path, BlockKind.TOOL_CALL, text, id_of(call.get("id")), tool)
 
 
 def _saying(data: Any, text: str, block: Block) -> Any:

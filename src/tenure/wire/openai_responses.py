@@ -66,7 +66,7 @@ class OpenAIResponses:
     name = "openai_responses"
     key = "input"
 
-    def origin_of(self, data: JsonObject) -> Origin:
+    def origin(self, data: JsonObject) -> Origin:
         """Who wrote an item: by role where it has one, else outputs are the tool's."""
         role, kind = data.get("role"), text_of(data.get("type"))
         if text_of(role) in _ROLES:
@@ -78,7 +78,7 @@ class OpenAIResponses:
 
     def message(self, data: JsonObject, *, pinned: bool = False) -> Message:
         """The message of an item, with its origin."""
-        return Message(data, origin=self.origin_of(data), pinned=pinned)
+        return Message(data, origin=self.origin(data), pinned=pinned)
 
     def lenses(self, data: JsonObject) -> Sequence[Lens]:
         """The blocks of an item: the parts of a message, else the item itself."""
@@ -103,14 +103,14 @@ class OpenAIResponses:
         rest, found = without_media(data)
         return [Lens((), BlockKind.OTHER, plain_json(rest), media=tuple(found))]
 
-    def calls(self, data: JsonObject) -> list[ToolCall]:
-        """The call of an item that the client must answer, if it is one."""
-        call, name = id_of(data.get("call_id")), text_of(data.get("name"))
-        if data.get("type") == "function_call":
-            return [ToolCall(call, name, meanings.parsed_arguments(data.get("arguments")))]
-        if data.get("type") == "custom_tool_call":
-            return [ToolCall(call, name, meanings.FreeForm(text_of(data.get("input"))))]
-        return []
+    def call(self, block: Block, message: Message) -> ToolCall:
+        """The tool call that a TOOL_CALL block is; arguments that are no JSON stay a string."""
+        given = at_path(message.data, block.path)
+        if block.path == ("input",):
+            given = meanings.FreeForm(text_of(given))
+        return ToolCall(
+            text_of(message.data.get("call_id")), block.tool, meanings.parsed_arguments(given)
+        )
 
     def splice(self, message: Message, changes: Mapping[Path, bytes | None]) -> Message | None:
         """See `Wire.splice`. A reasoning item is whole, so taking out its block takes it out."""
@@ -135,7 +135,7 @@ class OpenAIResponses:
 
     def cut(self, body: bytes) -> Body:
         """A request body cut into raw slices; RequestError when it is not one."""
-        return cut_body(body, key=self.key, format=self.name, origin_of=self.origin_of)
+        return cut_body(body, key=self.key, format=self.name, origin_of=self.origin)
 
     def body(self, head: JsonObject, messages: Sequence[Message]) -> bytes:
         """The JSON text of a request; the text of each message is made once in its life."""

@@ -18,6 +18,9 @@ MEDIA_TYPES = frozenset(
     {"image", "document", "image_url", "input_image", "input_file", "input_audio", "file", "audio"}
 )
 
+_NESTED_MEDIA = MEDIA_TYPES | {"computer_screenshot"}
+_MEDIA_FIELDS = frozenset({"source", "image_url", "file_data", "file", "input_audio"})
+
 
 def is_harness(text: str) -> bool:
     """True when the text is nothing but closed harness tags; a word beside them is the user's."""
@@ -95,7 +98,7 @@ def without_media(value: Any) -> tuple[Any, list[JsonObject]]:
         return [rest for rest, _ in pairs], [m for _, found in pairs for m in found]
     if not is_object(value):
         return value, []
-    if text_of(value.get("type")) in {"image", "document"} and is_object(value.get("source")):
+    if text_of(value.get("type")) in _NESTED_MEDIA and _MEDIA_FIELDS & value.keys():
         return {"type": value["type"]}, [value]
     split = {key: without_media(item) for key, item in value.items()}
     return (
