@@ -113,7 +113,12 @@ def test_a_pure_module_reaches_no_effect(module: Module) -> None:
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.label)
 def test_importing_a_module_does_nothing(module: Module) -> None:
-    assert [f"{module.label}:{line} {what}" for what, line in _at_import(module.tree.body)] == []
+    # A pure module may build a table with a function of its own: that function reaches no effect,
+    # and the watch of test_public_api.py sees it if it reads a file.
+    own = {f"calls {node.name}" for node in module.tree.body if isinstance(node, ast.FunctionDef)}
+    excused = own if module.unit in _PURE else set()
+    acts = [(what, line) for what, line in _at_import(module.tree.body) if what not in excused]
+    assert [f"{module.label}:{line} {what}" for what, line in acts] == []
 
 
 def test_one_file_reads_the_data_that_ships_inside_the_package() -> None:
