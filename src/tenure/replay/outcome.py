@@ -1,0 +1,162 @@
+"""What a replay found, as rows.
+
+Invariant: plain values, made once, that travel between processes; every sum is over the rows.
+Tokens are in the recorded model's tokens, costs in units of its base input price of one token.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from tenure.core.usage import Usage
+from tenure.cost.models import ModelProfile
+from tenure.cost.price import cliff_factors
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What requests cost, by part. `refetch` is the share of the whole that re-fetches took."""
+
+    read: float = 0.0
+    written: float = 0.0
+    fresh: float = 0.0
+    output: float = 0.0
+    refetch: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """All of it; the share of re-fetches is in the parts."""
+        return self.prompt + self.output
+
+    @property
+    def prompt(self) -> float:
+        """The part of the input."""
+        return self.read + self.written + self.fresh
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.read + other.read,
+            self.written + other.written,
+            self.fresh + other.fresh,
+            self.output + other.output,
+            self.refetch + other.refetch,
+        )
+
+
+def cost_of(usage: Usage, profile: ModelProfile) -> Cost:
+    """The parts of what `cost.price.price` charges for a request without long writes."""
+    on_input, on_output = cliff_factors(usage.prompt, profile)
+    return Cost(
+        usage.cache_read * profile.read * on_input,
+        usage.cache_write * profile.write * on_input,
+        usage.fresh * on_input,
+        usage.output * profile.output * on_output,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """One edit of a policy: why it was made, in the numbers of its reason, and what went.
+
+    `original` is the text of its targets; `tool` the tool that gave it; `edit` drop, replace or
+    insert.
+    """
+
+    edit: str
+    handle: str
+    targets: tuple[str, ...]
+    tool: str
+    original: str
+    policy: str
+    words: str
+    when: str
+    tokens_before: int
+    tokens_after: int
+    price: float
+    saves: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refetch:
+    """An evicted result that was needed and fetched again.
+
+    `missing` are the strings that its tombstone lacked, `repeat` says that its call was repeated;
+    `cost` is the read of the resident prefix, the short call and the writing of the result.
+    """
+
+    result: str
+    tool: str
+    tokens: int
+    missing: tuple[str, ...]
+    repeat: bool
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One recorded model call, replayed, with the re-fetches in front of it.
+
+    `number` counts the recorded calls of its thread from 0; `resident` is the prompt that the
+    recorded reply answers; `usage` and `cost` sum over that request and those of the re-fetches.
+    `violations` are the rules that the view breaks more often than the unedited messages do.
+    `over_budget` says that what must stay did not fit.
+    """
+
+    thread: str
+    number: int
+    at: float
+    resident: int
+    usage: Usage
+    cost: Cost
+    evictions: tuple[Eviction, ...] = ()
+    refetches: tuple[Refetch, ...] = ()
+    violations: tuple[str, ...] = ()
+    over_budget: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedSession:
+    """A trace replayed under one policy. `factor` is what token estimates were multiplied by."""
+
+    name: str
+    policy: str
+    model: str
+    window: int
+    factor: float
+    rows: tuple[StepRow, ...]
+
+    @property
+    def cost(self) -> Cost:
+        """The whole session's."""
+        return sum((row.cost for row in self.rows), Cost())
+
+    @property
+    def usage(self) -> Usage:
+        """The whole session's tokens."""
+        return sum((row.usage for row in self.rows), Usage())
+
+    @property
+    def evictions(self) -> int:
+        """How many edits were made."""
+        return sum(len(row.evictions) for row in self.rows)
+
+    @property
+    def refetches(self) -> int:
+        """How many evicted results were needed again."""
+        return sum(len(row.refetches) for row in self.rows)
+
+    @property
+    def violations(self) -> Counter[str]:
+        """How often each rule was broken by an edit."""
+        return Counter(rule for row in self.rows for rule in row.violations)
+
+    @property
+    def over_budget(self) -> int:
+        """At how many steps what must stay did not fit."""
+        return sum(row.over_budget for row in self.rows)
+
+    @property
+    def peak_tokens(self) -> int:
+        """The largest prompt of a recorded step."""
+        return max((row.resident for row in self.rows), default=0)

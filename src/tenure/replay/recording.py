@@ -1,0 +1,214 @@
+"""A trace made ready to be replayed: complete, timed, sized, with its dependencies known.
+
+Invariant: made once per trace and settings, and shared by all policies; replaying changes nothing
+in it but remembered counts.
+
+What the recording leaves open is filled in, the same way for every policy:
+
+- *Missing results.* A call that was interrupted has no result in the file, and no provider takes a
+  request without one: an error result that says so is put in before the next request.
+- *Hidden text.* Files keep no system prompt and no tools; what the first request reported beyond
+  its messages is taken as their length. Main threads share the first one's. Where the file has
+  system or tools they are counted, and the larger of the two figures is used.
+- *Times.* A request without a time comes 10 s after the one before; time never runs backwards.
+- *A first request without a message* can't be replayed: its reply counts as an arrival.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Protocol
+
+from tenure.core.message import BlockKind, JsonObject, Message
+from tenure.core.protocols import Counter, SessionWire
+from tenure.core.transcript import Transcript
+from tenure.cost.models import ModelProfile, profile
+from tenure.replay.dependencies import Dependencies
+from tenure.replay.sizes import Sizes, calibrate
+from tenure.replay.trace import Step, Thread, Trace
+
+MISSING_RESULT = "no result was recorded: the call was interrupted"
+SECONDS_BETWEEN = 10.0
+"""Between two requests when the file has no times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to replay; None means what the recorded model's profile says.
+
+    `window` and `max_tokens` are in tokens; `read` and `write` are r and w, relative to the base
+    input price; `every_view` checks the rules of validity at every step instead of at those that
+    change the plan and the last.
+    """
+
+    window: int | None = None
+    max_tokens: int | None = None
+    model: str = ""
+    read: float | None = None
+    write: float | None = None
+    recall: bool = True
+    every_view: bool = False
+
+    def profile_of(self, trace: Trace) -> ModelProfile:
+        """The model the trace is priced as."""
+        found = profile(self.model or trace.model)
+        given = {"read": self.read, "write": self.write, "context_window": self.window}
+        return found.with_(**{k: v for k, v in given.items() if v is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One recorded model call, ready to be sent again.
+
+    `first` is the number of its first reply message in the recorded transcript; `output` the
+    tokens of the reply, reported or estimated.
+    """
+
+    at: float
+    arrivals: tuple[Message, ...]
+    messages: tuple[Message, ...]
+    first: int
+    output: int
+
+    @property
+    def last(self) -> int:
+        """The number of its last message; `first - 1` when it has none."""
+        return self.first + len(self.messages) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedThread:
+    """One thread, made ready. `hidden` is the tokens of its system text and tools."""
+
+    thread: Thread
+    replies: tuple[Reply, ...]
+    transcript: Transcript
+    dependencies: Dependencies
+    sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One trace, made ready. `factor` is what estimates were multiplied by."""
+
+    trace: Trace
+    settings: Settings
+    profile: ModelProfile
+    wire: SessionWire
+    factor: float
+    threads: tuple[RecordedThread, ...]
+
+
+class CounterFor(Protocol):
+    """Makes the counter of a model; the composition root knows which."""
+
+    def __call__(self, model: str, /) -> Counter:
+        """The counter of a model by any of its names."""
+
+
+def prepare(
+    trace: Trace, settings: Settings, wire: SessionWire, counter_for: CounterFor
+) -> Recording:
+    """The recording of a trace. `wire` is the spelling that `trace.wire` names."""
+    model = settings.profile_of(trace)
+    plain = Sizes(counter_for(settings.model or trace.model), wire)
+    repaired = [replace(thread, steps=tuple(_complete(thread, wire))) for thread in trace.threads]
+    repaired = [thread for thread in repaired if thread.steps]
+    factor = calibrate([pair for thread in repaired for pair in _growth(thread, plain)])
+    head = _head_text(trace.head)
+    counted = round(plain.count_text(head).estimate * factor) if head else 0
+    threads: list[RecordedThread] = []
+    main: RecordedThread | None = None
+    for thread in repaired:
+        hidden = max(counted, _hidden(thread, plain, factor))
+        after = 0.0
+        if thread.kind == "main" and main is not None:
+            hidden, after = main.sizes.hidden, main.replies[-1].at
+        sizes = plain.scaled(factor, hidden)
+        threads.append(_thread(thread, sizes, _system_text(trace.head), after))
+        main = threads[-1] if thread.kind == "main" else main
+    return Recording(trace, settings, model, wire, factor, tuple(threads))
+
+
+def _complete(thread: Thread, wire: SessionWire) -> Iterator[Step]:
+    """The steps with a result for every call, and a message in the first request."""
+    transcript = Transcript(wire)
+    early: tuple[Message, ...] = ()
+    for step in thread.steps:
+        arrivals = (*early, *_missing(transcript, step.arrivals, wire), *step.arrivals)
+        if not arrivals and not len(transcript):
+            early = step.reply
+            continue
+        early = ()
+        for message in (*arrivals, *step.reply):
+            transcript.append(message)
+        yield replace(step, arrivals=arrivals)
+
+
+def _missing(
+    transcript: Transcript, arrivals: Iterable[Message], wire: SessionWire
+) -> list[Message]:
+    answered = {
+        lens.call_id
+        for message in arrivals
+        for lens in wire.lenses(message.data)
+        if lens.kind is BlockKind.TOOL_RESULT
+    }
+    calls = [
+        wire.call(block, transcript.messages[block.index])
+        for call_id, block in transcript.open_calls.items()
+        if call_id not in answered
+    ]
+    made = wire.results([(call, MISSING_RESULT, True) for call in calls]) if calls else []
+    return [Message(data, origin=wire.origin(data)) for data in made]
+
+
+def _growth(thread: Thread, sizes: Sizes) -> Iterator[tuple[int, int]]:
+    """Reported and estimated growth from each request to the next, tokens."""
+    for earlier, later in pairwise(thread.steps):
+        if earlier.usage is not None and later.usage is not None:
+            added = (*earlier.reply, *later.arrivals)
+            yield later.usage.prompt - earlier.usage.prompt, sum(map(sizes.message, added))
+
+
+def _hidden(thread: Thread, sizes: Sizes, factor: float) -> int:
+    """What the first request reported beyond its messages, tokens."""
+    sent = 0
+    for step in thread.steps:
+        sent += sum(map(sizes.message, step.arrivals))
+        if step.usage is not None and step.usage.prompt:
+            return max(0, step.usage.prompt - round(sent * factor))
+        sent += sum(map(sizes.message, step.reply))
+    return 0
+
+
+def _head_text(head: JsonObject) -> str:
+    kept = {key: head[key] for key in ("system", "instructions", "tools") if head.get(key)}
+    return json.dumps(kept, ensure_ascii=False) if kept else ""
+
+
+def _system_text(head: JsonObject) -> str:
+    """What the definition of a use may look through; tools are definitions, not facts."""
+    kept = [head[key] for key in ("system", "instructions") if head.get(key)]
+    return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in kept)
+
+
+def _thread(thread: Thread, sizes: Sizes, system: str, after: float) -> RecordedThread:
+    transcript = Transcript(sizes.wire)
+    replies: list[Reply] = []
+    at = after
+    for step in thread.steps:
+        at = max(at, step.at if step.at is not None else at + SECONDS_BETWEEN)
+        for message in step.arrivals:
+            transcript.append(message)
+        first = len(transcript)
+        for message in step.reply:
+            transcript.append(message)
+        output = step.usage.output if step.usage is not None else 0
+        output = output or sum(map(sizes.message, step.reply))
+        replies.append(Reply(at, step.arrivals, step.reply, first, output))
+    dependencies = Dependencies.of(transcript, system)
+    return RecordedThread(thread, tuple(replies), transcript, dependencies, sizes)
