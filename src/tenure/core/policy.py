@@ -86,7 +86,8 @@ class Situation:
 
     `steps[i]` is the number of the request that first carried message i; `step` the number of
     the request being made; `cold` says that the prompt cache has expired; `nonce` makes handles
-    unguessable outside the session and the same inside it.
+    unguessable outside the session and the same inside it; `restored`
+    are the blocks whose edits were undone: they stay.
     """
 
     transcript: Transcript
@@ -100,12 +101,14 @@ class Situation:
     cold: bool
     nonce: str
     recall: bool = True
+    restored: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A block that may go: its tier (1 to 5, the milder first), how far keeping it matters
-    (`score`), the tokens it would free, and the chance per step that it is needed again."""
+    (`score`), the tokens it would free, the chance that it is needed again, and the step it came
+    with."""
 
     block: Block
     tier: int

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
@@ -129,9 +130,7 @@ def _to_message(value: JsonObject) -> Message:
         raw = value["raw"].encode("ascii")
     elif "b64" in value:
         raw = base64.b64decode(value["b64"])
-    return Message(
-        value.get("data"), raw, origin=Origin(value["origin"]), pinned=value["pinned"]
-    )
+    return Message(value.get("data"), raw, origin=Origin(value["origin"]), pinned=value["pinned"])
 
 
 def _from_edit(edit: Edit) -> dict[str, Any]:
@@ -142,9 +141,7 @@ def _from_edit(edit: Edit) -> dict[str, Any]:
             return made | {"after": after, "message": _from_message(message)}
         case Replace(body=body):
             made["body"] = [base64.b64encode(b).decode("ascii") for b in body]
-    made["targets"] = [
-        t if isinstance(t, str) else [t.first, t.last] for t in edit.targets
-    ]
+    made["targets"] = [t if isinstance(t, str) else [t.first, t.last] for t in edit.targets]
     return made
 
 
@@ -161,7 +158,7 @@ def _to_edit(value: JsonObject) -> Edit:
     return Replace(targets[0], body, reason, handle)
 
 
-_READERS: dict[str, Any] = {
+_READERS: dict[str, Callable[[Any, float], Record]] = {
     "Started": lambda b, at: Started(at=at, **b),
     "Appended": lambda b, at: Appended(_to_message(b["message"]), at),
     "PlanChanged": lambda b, at: PlanChanged(

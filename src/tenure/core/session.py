@@ -75,6 +75,7 @@ class SessionMachine:
         self.steps: list[int] = []
         self.step = 0
         self.nonce = ""
+        self.restored: frozenset[str] = frozenset()
         self.head: JsonObject = {}
         self.outgoing: Outgoing | None = None
         self._view = View(self.plan, [], 0)
@@ -89,8 +90,10 @@ class SessionMachine:
     def pending(self) -> tuple[ToolCall, ...]:
         """The calls that wait for a result, in the order the model made them."""
         return tuple(
-            self.parts.wire.call(b, self.transcript.messages[b.index])
-            for b in self.transcript.open_calls.values()
+            call
+            for index in sorted({b.index for b in self.transcript.open_calls.values()})
+            for call in self.parts.wire.calls(self.transcript.messages[index].data)
+            if call.id in self.transcript.open_calls
         )
 
     @property
@@ -136,7 +139,7 @@ class SessionMachine:
             return self.outgoing
         self._refuse_unready()
         cold = self._is_cold(at)
-        edits = self._decide(cold)
+        edits = self._decide(cold=cold)
         plan = self.plan.add(*edits)
         tokens = yield from self._fit(plan)
         max_tokens = self.budget.output_for(tokens)
@@ -152,7 +155,7 @@ class SessionMachine:
                 "there is no open request to reply to; call request() first", state="idle"
             )
         messages, usage = self.parts.wire.reply(data)
-        origin = self.parts.wire.origin
+        origin = self.parts.wire.origin_of
         appended = [Appended(Message(m, origin=origin(m)), at) for m in messages]
         yield from self._commit(Reported(usage, at), *appended)
 
@@ -175,7 +178,7 @@ class SessionMachine:
             else:
                 answers.append((call, *given[call.id]))
         wire = self.parts.wire
-        messages = [Message(m, origin=wire.origin(m)) for m in wire.results(answers)]
+        messages = [Message(m, origin=wire.origin_of(m)) for m in wire.results(answers)]
         yield from self._commit(*records, *(Appended(m, at) for m in messages))
 
     def cancel(self, at: float) -> Flow[None]:
@@ -226,6 +229,7 @@ class SessionMachine:
             else:
                 self.ledger.unforced += edit.reason.price
         for edit in record.removed:
+            self.restored |= {t for t in edit.targets if isinstance(t, str)}
             self._freed -= edit.reason.tokens_before - edit.reason.tokens_after
         self.parts.meter.replan(self.plan)
         self._view = apply(self.transcript, self.plan, self._view)
@@ -250,26 +254,26 @@ class SessionMachine:
 
     # -- deciding ------------------------------------------------------------------------------
 
-    def _decide(self, cold: bool) -> Sequence[Edit]:
+    def _decide(self, *, cold: bool) -> Sequence[Edit]:
         meter, policy = self.parts.meter, self.parts.policy
         if meter.bound(self.transcript) < policy.wakes_at(self.budget):
             return ()
         self._sync()
         if meter.resident(self.plan) < policy.wakes_at(self.budget):
             return ()
-        return policy.propose(self.situation(cold))
+        return policy.propose(self.situation(cold=cold))
 
     def _sync(self) -> None:
         largest = self.parts.meter.sync(self.transcript)
         system, tools = self.parts.meter.overhead
         self.budget = replace(self.budget.seen(largest), system=system, tools=tools)
 
-    def situation(self, cold: bool) -> Situation:
+    def situation(self, *, cold: bool) -> Situation:
         """What a policy sees now."""
         p = self.parts
         return Situation(
             self.transcript, self.plan, p.meter, self.budget, p.profile, self.ledger,
-            self.steps, self.step, cold, self.nonce, p.recall,
+            self.steps, self.step, cold, self.nonce, p.recall, self.restored,
         )  # fmt: skip
 
     def _fit(self, plan: Plan) -> Flow[int]:
@@ -321,9 +325,7 @@ class SessionMachine:
         cost = profile.read * self._sent_tokens + profile.output * RECALL_CALL_TOKENS
         return text, False, cost + profile.write * tokens
 
-    def _check_results(
-        self, given: Mapping[str, Any], pending: tuple[ToolCall, ...]
-    ) -> None:
+    def _check_results(self, given: Mapping[str, Any], pending: tuple[ToolCall, ...]) -> None:
         wanted = {c.id for c in pending if not self._ours(c)}
         missing, strange = sorted(wanted - given.keys()), sorted(given.keys() - wanted)
         if missing:

@@ -34,9 +34,7 @@ class Transcript:
     def append(self, message: Message) -> tuple[Block, ...]:
         """Adds a message at the end and returns its blocks."""
         index = len(self.messages)
-        blocks = tuple(
-            self._block(lens, index, message) for lens in self.wire.lenses(message.data)
-        )
+        blocks = tuple(self._block(lens, index, message) for lens in self.wire.lenses(message.data))
         self.messages.append(message)
         self.blocks.append(blocks)
         if message.origin is Origin.USER and any(b.origin is Origin.USER for b in blocks):

@@ -73,7 +73,7 @@ def apply(transcript: Transcript, plan: Plan, previous: View | None = None) -> V
     while index < len(transcript):
         if index in spans:
             last, edit = spans[index]
-            entries.extend(_span_entries(transcript, index, last, edit))
+            entries.extend(_span_entries(index, last, edit))
             entries.extend(_inserted(plan, last))
             index = last + 1
             continue
@@ -115,9 +115,7 @@ def _edited(
     return [Entry(new, (source,), why)] if new is not None else []
 
 
-def _span_entries(
-    transcript: Transcript, first: int, last: int, edit: Drop | Replace
-) -> list[Entry]:
+def _span_entries(first: int, last: int, edit: Drop | Replace) -> list[Entry]:
     if isinstance(edit, Drop):
         return []
     sources = tuple(message_id(i) for i in range(first, last + 1))

@@ -1,0 +1,53 @@
+"""Tier 3: reasoning of finished user turns.
+
+Invariant: the latest turn's reasoning stays as it is; of readable reasoning the last sentence is
+kept, since it holds the conclusion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tenure.core.message import Block, BlockKind
+from tenure.core.policy import Candidate, Situation
+
+_SENTENCE = re.compile(r"[^.!?\n]{15,300}[.!?]?\s*$")
+
+
+class FinishedReasoning:
+    """The reasoning blocks of one transcript that are still in the view."""
+
+    def __init__(self) -> None:
+        self.live: dict[str, Block] = {}
+        self._seen = 0
+
+    def catch_up(self, situation: Situation) -> None:
+        """Takes in what was appended."""
+        transcript = situation.transcript
+        for index in range(self._seen, len(transcript)):
+            if transcript.messages[index].pinned:
+                continue
+            for block in transcript.blocks[index]:
+                if block.kind is BlockKind.THINKING:
+                    self.live[block.key] = block
+        self._seen = len(transcript)
+
+    def candidates(self, situation: Situation, *, before: int) -> Iterator[Candidate]:
+        """Those in front of the last finished user turn's end, oldest first."""
+        turns = situation.transcript.user_turns
+        end = min(before, turns[-1]) if turns else 0
+        for key in [k for k in self.live if k in situation.plan.by_key]:
+            del self.live[key]
+        for block in self.live.values():
+            if block.index >= end:
+                break
+            size = situation.meter.size(block).estimate
+            since = situation.steps[block.index]
+            yield Candidate(block, 3, -1.0, size, 0.0, since, "its user turn has ended")
+
+
+def conclusion(text: str) -> str:
+    """The last sentence of a reasoning text, empty when there is none to read."""
+    found = _SENTENCE.search(text.strip())
+    return found[0].strip() if found else ""

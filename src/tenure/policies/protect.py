@@ -1,0 +1,53 @@
+"""What no policy may touch.
+
+Invariant: the user's words, pinned messages, the tail and open tool loops stay; of a very long
+paste the head, the tail and the sentences that ask for something stay.
+"""
+
+from __future__ import annotations
+
+from tenure.core.message import Block, BlockKind, Origin
+from tenure.core.policy import Situation
+
+# A longer text from the user is a paste: its middle may go behind a handle, nothing else of it.
+PASTE_TOKENS = 8_000
+
+
+def tail_starts(situation: Situation, keep_steps: int) -> int:
+    """The number of the first message of the protected tail: what the last `keep_steps` requests
+    brought, and everything not sent yet."""
+    steps = situation.steps
+    if not steps:
+        return 0
+    first = situation.step - keep_steps
+    at = len(steps)
+    while at > 0 and steps[at - 1] >= first:
+        at -= 1
+    return at
+
+
+def untouchable(situation: Situation, block: Block) -> bool:
+    """True when the block may not be edited at all, whatever the budget."""
+    message = situation.transcript.messages[block.index]
+    if message.pinned or block.origin in (Origin.USER, Origin.SYSTEM):
+        return True
+    if (
+        block.key in situation.restored
+        or block.key in situation.plan.by_key
+        or situation.plan.covered(block.index)
+    ):
+        return True
+    return block.kind is BlockKind.TOOL_CALL and block.key in {
+        b.key for b in situation.transcript.open_calls.values()
+    }
+
+
+def is_paste(situation: Situation, block: Block) -> bool:
+    """True for a user's text so long that its middle may be put behind a handle."""
+    return (
+        block.kind is BlockKind.TEXT
+        and block.origin is Origin.USER
+        and not situation.transcript.messages[block.index].pinned
+        and block.key not in situation.plan.by_key
+        and situation.meter.size(block).estimate > PASTE_TOKENS
+    )

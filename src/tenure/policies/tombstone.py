@@ -1,0 +1,160 @@
+"""The labelled stand-in for an evicted block.
+
+Invariant: a tombstone is a function of the block, the step and the session's nonce alone, so the
+same eviction always gives the same bytes; it names what went, from where, when, and the handle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+from tenure.core.edit import Reason, Replace
+from tenure.core.message import Block, BlockKind
+from tenure.core.policy import Situation
+from tenure.core.strings import rare_strings
+
+_IMPERATIVE = re.compile(
+    r"\b(must|never|always|do not|don't|should|only|make sure|ensure|please|keep|avoid|use|fix|"
+    r"add|remove|write|need)\b",
+    re.IGNORECASE,
+)
+
+
+def handle_for(nonce: str, key: str) -> str:
+    """The handle of a block in the session with that nonce: unguessable outside, stable inside."""
+    return "t-" + blake2b(f"{nonce}\0{key}".encode(), digest_size=4).hexdigest()
+
+
+def digest(text: str, *, known: Callable[[str], bool], limit: int) -> list[str]:
+    """The few strings of a text most worth keeping: telling, and not `known` from elsewhere.
+
+    Paths first, then numbers-with-letters (ids, versions), then names; longer before shorter,
+    since a long string is harder to find again. `limit` is in characters.
+    """
+    ranked = sorted(
+        (s for s in rare_strings(text) if len(s) <= 80 and not known(s)),
+        key=lambda s: (-_worth(s), text.find(s)),
+    )
+    kept: list[str] = []
+    for s in ranked:
+        if limit < len(s) + 2:
+            break
+        kept.append(s)
+        limit -= len(s) + 2
+    return kept
+
+
+def _worth(s: str) -> int:
+    if "/" in s:
+        return 3 if "." in s else 2
+    return 2 if "." in s else 1
+
+
+def tombstone(
+    situation: Situation, block: Block, words: str, *, when: str, policy: str, kept: Iterable[str]
+) -> Replace:
+    """The edit that puts a tombstone in a block's place. Its price is filled in by the batch."""
+    handle = handle_for(situation.nonce, block.key)
+    before = situation.meter.size(block).estimate
+    text = _label(situation, block, words, handle, before, list(kept))
+    message = situation.transcript.messages[block.index]
+    body = situation.transcript.wire.stand_in(block, message, text)
+    after = situation.meter.text(text)
+    reason = Reason(policy, words, when, before, after, step=situation.step)
+    return Replace(block.key, (body,), reason, handle)
+
+
+def _label(
+    situation: Situation, block: Block, words: str, handle: str, size: int, kept: list[str]
+) -> str:
+    what = _NAMES[block.kind].format(tool=block.tool or "a tool")
+    step = situation.steps[block.index] if block.index < len(situation.steps) else situation.step
+    again = "recall it by this handle" if situation.recall else "make the call again"
+    held = f" It held: {', '.join(kept)}" if kept else ""
+    return (
+        f"[tenure {handle}: {what} of step {step}, {size} tokens, left out ({words}); "
+        f"{again} if needed.{held}]"
+    )
+
+
+_NAMES = {
+    BlockKind.TOOL_RESULT: "result of {tool}",
+    BlockKind.TOOL_CALL: "arguments of {tool}",
+    BlockKind.THINKING: "finished reasoning",
+    BlockKind.TEXT: "text",
+    BlockKind.MEDIA: "picture or document",
+    BlockKind.OTHER: "content",
+}
+
+
+def shortened(
+    situation: Situation, block: Block, keep: int, words: str, *, when: str, policy: str
+) -> Replace:
+    """The edit that keeps head and tail of a block, about `keep` tokens, and says what is missing.
+
+    A user's paste also keeps its imperative sentences.
+    """
+    handle = handle_for(situation.nonce, block.key)
+    before = situation.meter.size(block).estimate
+    ratio = len(block.text) / max(1, before)
+    room = max(200, int(keep * ratio) - 300)
+    head, tail = cut_points(block.text, room)
+    middle = block.text[head:tail]
+    again = f"recall it with handle {handle}" if situation.recall else f"its handle is {handle}"
+    note = (
+        f"\n[tenure {handle}: {len(middle)} characters of {len(block.text)} left out here "
+        f"({words}); {again}.]\n"
+    )
+    if block.kind is BlockKind.TEXT:
+        note += "".join(f"{s}\n" for s in imperatives(middle, room // 4))
+    text = block.text[:head] + note + block.text[tail:]
+    message = situation.transcript.messages[block.index]
+    body = situation.transcript.wire.stand_in(block, message, text)
+    reason = Reason(policy, words, when, before, situation.meter.text(text), step=situation.step)
+    return Replace(block.key, (body,), reason, handle)
+
+
+def cut_points(text: str, room: int) -> tuple[int, int]:
+    """Where the head ends and the tail begins: two thirds head, at line ends where one is near,
+    never inside a surrogate pair or a combining sequence."""
+    if len(text) <= room:
+        return len(text), len(text)
+    head = _at_line(text, room * 2 // 3)
+    tail = max(head, _at_line(text, len(text) - (room - room * 2 // 3)))
+    return head, tail
+
+
+def _at_line(text: str, at: int) -> int:
+    near = text.rfind("\n", max(0, at - 200), at)
+    if near >= 0:
+        return near + 1
+    while 0 < at < len(text) and _joins(text[at - 1], text[at]):
+        at -= 1
+    return at
+
+
+def _joins(left: str, right: str) -> bool:
+    """True when a cut between these characters would break one a reader sees."""
+    return (
+        "\udc00" <= right <= "\udfff"
+        or right in "\u200d\ufe0f\ufe0e"
+        or left == "\u200d"
+        or "\u0300" <= right <= "\u036f"
+        or "\U0001f3fb" <= right <= "\U0001f3ff"
+        or ("\U0001f1e6" <= left <= "\U0001f1ff" and "\U0001f1e6" <= right <= "\U0001f1ff")
+    )
+
+
+def imperatives(text: str, room: int) -> list[str]:
+    """The sentences of a text that ask for something, in order, up to `room` characters."""
+    kept: list[str] = []
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
+        s = sentence.strip()
+        if 10 <= len(s) <= 400 and _IMPERATIVE.search(s):
+            if len(s) > room:
+                break
+            kept.append(s)
+            room -= len(s)
+    return kept
