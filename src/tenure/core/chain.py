@@ -53,8 +53,8 @@ class Branches(Generic[Name]):
 
     def add(self, name: Name, ids: Iterable[ChainId]) -> None:
         """Makes the messages of a conversation known; where several share one, the first is found."""
-        for id in ids:
-            self._names.setdefault(id, name)
+        for each in ids:
+            self._names.setdefault(each, name)
 
     def find(self, ids: Sequence[ChainId]) -> BranchPoint[Name] | None:
         """Where a list of messages leaves what is known; None when not even the first is known.
