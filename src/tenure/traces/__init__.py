@@ -1,0 +1,1 @@
+"""Reads the transcripts that agent tools leave on disk."""

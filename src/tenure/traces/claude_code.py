@@ -1,0 +1,261 @@
+"""Claude Code's session files: `~/.claude/projects/*/SESSION.jsonl`.
+
+Invariant: each reply of the file is in exactly one step, once; rows that never went to the model are
+counted by kind. What we read into the rows, seen on files of Claude Code 2.0 to 2.1:
+
+- One content block a row; rows of one `message.id` are one reply, and its last or largest `usage`
+  row is the one that counts (the earlier ones are written while the reply streams).
+- `compact_boundary`, or a bare `isCompactSummary` row, begins a new thread. The request that wrote
+  the summary is not in the file.
+- `isSidechain` rows, and the `agent_progress` rows of newer versions, are sub-agents' threads.
+- Replies of the model `<synthetic>` and API errors never came from a model.
+- A rewind leaves the abandoned rows in the file. With replies in them they are a thread of their
+  own, whose first arrivals hold what it inherited; without, they are counted.
+- The wire joins neighbouring user rows into one message. Here the tool results of one reply make
+  one message, right behind it, and other words follow as messages of their own, since each has its
+  own origin; the API takes the two spellings for the same.
+- Attachments are rendered by the tool in words the file does not hold: they are counted. Only what
+  the person typed while the model was busy (`queued_command`) is a message.
+- An interrupted call has no result in the file, though the request after it must have held one.
+  Nothing is made up: the call is named among the damage, and that request breaks the pair rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from tenure.core.message import Message, Origin
+from tenure.replay.trace import Damage, Step, Thread, Trace
+from tenure.traces.anthropic_usage import largest_usage
+from tenure.traces.claude_rows import SIDE, Expanded, expand, kind_of
+from tenure.traces.claude_tree import Chain, Node, Row, chains
+from tenure.traces.lines import Records
+from tenure.traces.origins import user_origin
+from tenure.traces.values import as_dict, as_list, main_model, text_of, unix_seconds
+
+
+def read_claude_code(found: Records, name: str, path: Path) -> list[Trace]:
+    """The session of a file; sub-agents' threads stand behind the main ones."""
+    expanded = expand(found.records)
+    damage = list(found.damage)
+    threads: list[Thread] = []
+    for group, rows in expanded.groups.items():
+        threads += _threads(group, rows, expanded, damage)
+    return [
+        Trace(
+            name=name,
+            source=str(path),
+            format="claude-code",
+            wire="anthropic_messages",
+            model=main_model(threads),
+            threads=tuple(threads),
+            damage=tuple(sorted(damage, key=lambda one: one.offset)),
+            skipped=dict(expanded.skipped),
+        )
+    ]
+
+
+class _Segment(NamedTuple):
+    """The nodes between two compactions."""
+
+    boundary: Row | None
+    nodes: list[Node]
+
+
+def _threads(
+    group: str, rows: Sequence[Row], expanded: Expanded, damage: list[Damage]
+) -> Iterator[Thread]:
+    kind: Literal["main", "sidechain"] = "sidechain" if group.startswith(SIDE) else "main"
+    for number, segment in enumerate(_segments(rows), 1):
+        title = group if number == 1 else f"{group}-{number}"
+        tokens = as_dict(as_dict(segment.boundary and segment.boundary.data).get("compactMetadata"))
+        before = tokens.get("preTokens")
+        for fork, chain in enumerate(chains(segment.nodes) if segment.nodes else []):
+            own = chain.nodes[chain.inherited :]
+            if fork and not any(node.kind == "reply" for node in own):
+                said = sum(node.kind != "other" for node in own)
+                if said:
+                    expanded.skipped["abandoned by a rewind"] += said
+                continue
+            steps, tail = _steps(chain)
+            if not steps and not tail and segment.boundary is None:
+                continue
+            damage += _open_pairs(chain)
+            yield Thread(
+                name=f"{title}~{fork}" if fork else title,
+                kind=kind,
+                steps=steps,
+                tail=tail,
+                after_compaction=segment.boundary is not None,
+                tokens_before_compaction=before if isinstance(before, int) else None,
+            )
+
+
+def _segments(rows: Sequence[Row]) -> list[_Segment]:
+    """The nodes of the rows, linked to their parents, by compaction."""
+    segments = [_Segment(None, [])]
+    home: dict[str, tuple[Node, int]] = {}
+    replies: dict[str, tuple[Node, int]] = {}
+    callers: dict[str, tuple[Node, int]] = {}
+    last: tuple[Node, int] | None = None
+    for number, row in enumerate(rows):
+        kind = kind_of(row.data)
+        message = as_dict(row.data.get("message"))
+        begins = _begins_segment(row, segments)
+        before = None if begins else _parent(row, home, callers, last)
+        if begins:
+            segments.append(_Segment(row, []))
+        reply_id = message.get("id")
+        known = replies.get(reply_id) if kind == "reply" and isinstance(reply_id, str) else None
+        if known:
+            node, place = known
+            node.rows.append(row)
+        else:
+            place = before[1] if before else len(segments) - 1
+            node = Node(number, kind, [row], before[0] if before else None)
+            segments[place].nodes.append(node)
+        last = node, place
+        if isinstance(row.data.get("uuid"), str):
+            home[row.data["uuid"]] = last
+        if kind == "reply":
+            if isinstance(reply_id, str):
+                replies[reply_id] = last
+            callers.update(dict.fromkeys(_calls(row), last))
+    return segments
+
+
+def _begins_segment(row: Row, segments: list[_Segment]) -> bool:
+    if row.data.get("subtype") == "compact_boundary":
+        return True
+    boundary, nodes = segments[-1]
+    fresh = boundary is not None and all(node.kind == "other" for node in nodes)
+    return bool(row.data.get("isCompactSummary")) and not fresh
+
+
+def _parent(
+    row: Row,
+    home: dict[str, tuple[Node, int]],
+    callers: dict[str, tuple[Node, int]],
+    last: tuple[Node, int] | None,
+) -> tuple[Node, int] | None:
+    """What the row follows: of a result the call, else the parent it names.
+
+    A row that names none, or one that was lost, follows the row before it.
+    """
+    for call_id in _results(row):
+        if call_id in callers:
+            return callers[call_id]
+    named = row.data.get("parentUuid", "")
+    return None if named is None else home.get(named, last)
+
+
+def _steps(chain: Chain) -> tuple[tuple[Step, ...], tuple[Message, ...]]:
+    """The chain's own steps and its unanswered tail; what it inherited arrives with the first."""
+    steps: list[Step] = []
+    carried: list[Message] = []
+    arrived: list[Node] = []
+    for place, node in enumerate(chain.nodes):
+        if node.kind != "reply":
+            arrived += [node] if node.kind != "other" else []
+            continue
+        carried += _arrivals(arrived)
+        reply = _reply(node)
+        if place < chain.inherited:
+            carried.append(reply)
+        else:
+            steps.append(_step(node, tuple(carried), reply, arrived))
+            carried = []
+        arrived = []
+    return tuple(steps), (*carried, *_arrivals(arrived))
+
+
+def _step(node: Node, arrivals: tuple[Message, ...], reply: Message, arrived: list[Node]) -> Step:
+    messages = [as_dict(row.data.get("message")) for row in node.rows]
+    times = [unix_seconds(one.rows[-1].data.get("timestamp")) for one in arrived]
+    known = [time for time in times if time is not None]
+    return Step(
+        arrivals=arrivals,
+        reply=(reply,),
+        usage=largest_usage([message.get("usage") for message in messages]),
+        at=max(known) if known else unix_seconds(node.rows[0].data.get("timestamp")),
+        model=text_of(messages[0], "model"),
+        request_id=text_of(messages[0], "id"),
+    )
+
+
+def _reply(node: Node) -> Message:
+    """The reply as it is sent back: all its blocks in one message."""
+    contents = [as_dict(row.data.get("message")).get("content") for row in node.rows]
+    if len(contents) == 1 and isinstance(contents[0], str):
+        content: Any = contents[0]
+    else:
+        content = [block for one in contents for block in _blocks(one)]
+    return Message({"role": "assistant", "content": content}, origin=Origin.ASSISTANT)
+
+
+def _arrivals(nodes: Sequence[Node]) -> list[Message]:
+    """What arrived since the last reply: one message of all tool results, then the rest."""
+    results: list[Any] = []
+    words: list[Message] = []
+    for node in nodes:
+        data = node.rows[0].data
+        content = _content(data)
+        if node.kind == "results":
+            results += [block for block in content if _is_result(block)]
+            content = [block for block in content if not _is_result(block)]
+        if content:
+            harness = data.get("isMeta") or data.get("isCompactSummary")
+            origin = Origin.HARNESS if harness else user_origin(content)
+            words.append(Message({"role": "user", "content": content}, origin=origin))
+    if results:
+        words.insert(0, Message({"role": "user", "content": results}, origin=Origin.TOOL))
+    return words
+
+
+def _content(data: dict[str, Any]) -> Any:
+    if data.get("type") == "attachment":
+        return as_dict(data.get("attachment")).get("prompt")
+    return as_dict(data.get("message")).get("content")
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def _calls(row: Row) -> dict[str, str]:
+    """The tool calls of a row: id to the tool's name."""
+    blocks = as_list(as_dict(row.data.get("message")).get("content"))
+    calls = [block for block in blocks if as_dict(block).get("type") == "tool_use"]
+    return {text_of(call, "id"): text_of(call, "name") for call in calls}
+
+
+def _results(row: Row) -> list[str]:
+    """The ids of the calls that a row of role user answers."""
+    if row.data.get("type") != "user":
+        return []
+    blocks = as_list(as_dict(row.data.get("message")).get("content"))
+    return [text_of(block, "tool_use_id") for block in blocks if _is_result(block)]
+
+
+def _open_pairs(chain: Chain) -> Iterator[Damage]:
+    """The calls that the session went on without a result for, and results without their call."""
+    open_calls: dict[str, tuple[str, Row]] = {}
+    for place, node in enumerate(chain.nodes):
+        own = place >= chain.inherited
+        if node.kind == "reply":
+            for call_id, (tool, row) in open_calls.items() if own else ():
+                words = f"call {call_id!r} ({tool}) never got a result, yet the session went on"
+                yield Damage(row.line, row.offset, words)
+            rows = node.rows
+            open_calls = {one: (tool, row) for row in rows for one, tool in _calls(row).items()}
+        for row in node.rows if node.kind == "results" else ():
+            for call_id in _results(row):
+                if open_calls.pop(call_id, None) is None and own:
+                    words = f"a result for {call_id!r}, which the reply before did not call"
+                    yield Damage(row.line, row.offset, words)
