@@ -23,11 +23,6 @@ _NULS = re.compile("\x00+")
 _BLANKS = re.compile(r"[ \t\r\n\x00]*")
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
-# Objects of these types stand inside records and are never one.
-_BLOCK_TYPES = frozenset(
-    "text image document thinking redacted_thinking tool_use tool_result server_tool_use ephemeral"
-    " input_text output_text input_image summary_text reasoning_text function url base64".split()
-)
 
 
 class Found(NamedTuple):
@@ -82,18 +77,18 @@ def with_literal_escapes(text: str) -> str:
     return _ESCAPE.sub(lambda found: found[0] if found[1] else "\\\\", text)
 
 
-def salvage(text: str, first_keys: Collection[str]) -> list[Found | Lost]:
+def salvage(text: str, shapes: Collection[frozenset[str]]) -> list[Found | Lost]:
     """The whole records of a damaged line and the stretches that are lost, in order.
 
-    `first_keys` are the first keys of the file's good records: they tell a record from an object
-    inside one when the syntax alone cannot.
+    `shapes` are the keys of the file's good records: they tell a record from an object inside one
+    when the syntax alone cannot.
     """
     parts: list[Found | Lost] = []
     attempts = _ATTEMPTS
     begin = 0
     for hole in [*_NULS.finditer(text), None]:
         end = hole.start() if hole else len(text)
-        piece, failed = _salvage_piece(text[begin:end], first_keys, attempts)
+        piece, failed = _salvage_piece(text[begin:end], shapes, attempts)
         parts += [part._replace(start=part.start + begin, end=part.end + begin) for part in piece]
         attempts -= failed
         begin = hole.end() if hole else end
@@ -103,7 +98,7 @@ def salvage(text: str, first_keys: Collection[str]) -> list[Found | Lost]:
 
 
 def _salvage_piece(
-    text: str, first_keys: Collection[str], attempts: int
+    text: str, shapes: Collection[frozenset[str]], attempts: int
 ) -> tuple[list[Found | Lost], int]:
     """`salvage` of a text without NUL, and at how many places of it no record began."""
     parts: list[Found | Lost] = []
@@ -111,7 +106,7 @@ def _salvage_piece(
     failed = 0
     at = _skip_space(text, 0)
     while at < len(text) and failed < attempts:
-        found, following = _record_at(text, at, first_keys, after_loss=lost_from is not None)
+        found, following = _record_at(text, at, shapes, after_loss=lost_from is not None)
         if found is None:
             failed += 1
             lost_from = at if lost_from is None else lost_from
@@ -129,7 +124,7 @@ def _salvage_piece(
 
 
 def _record_at(
-    text: str, at: int, first_keys: Collection[str], *, after_loss: bool
+    text: str, at: int, shapes: Collection[frozenset[str]], *, after_loss: bool
 ) -> tuple[Found | None, int]:
     """The record that begins at `at` or was swallowed by a cut one there, and where to go on."""
     if text[at] not in "{[":
@@ -138,7 +133,7 @@ def _record_at(
         value, end = parse_at(text, at)
     except NotJson as error:
         position = max(error.position, at + 1)
-        swallowed = _swallowed(text, at, position, first_keys)
+        swallowed = _swallowed(text, at, position, shapes)
         if swallowed:
             return swallowed, swallowed.end
         return None, _resume(text, at, position)
@@ -164,7 +159,9 @@ def _resume(text: str, at: int, position: int) -> int:
     return _next_brace(text, position)
 
 
-def _swallowed(text: str, at: int, position: int, first_keys: Collection[str]) -> Found | None:
+def _swallowed(
+    text: str, at: int, position: int, shapes: Collection[frozenset[str]]
+) -> Found | None:
     """The record that a cut one took for its own value: `{"a":{"type":...}` and then the end."""
     if text[position : position + 1].strip(_SPACE) not in {"", "{"}:
         return None
@@ -178,7 +175,7 @@ def _swallowed(text: str, at: int, position: int, first_keys: Collection[str]) -
         value, _ = parse_at(text, start)
     except NotJson:
         return None
-    return Found(start, end, value) if _is_record(value, first_keys) else None
+    return Found(start, end, value) if _is_record(value, text[at:start], shapes) else None
 
 
 def _opening_of(text: str, at: int, end: int) -> int | None:
@@ -194,10 +191,18 @@ def _opening_of(text: str, at: int, end: int) -> int | None:
     return None
 
 
-def _is_record(value: Any, first_keys: Collection[str]) -> bool:
+def _is_record(value: Any, cut: str, shapes: Collection[frozenset[str]]) -> bool:
+    """Whether an object that ends the text of a `cut` record is a record, and no part of the other.
+
+    It has two keys in common with a good record of the file; where the file has none, it begins
+    with the same key as the cut one.
+    """
     if not isinstance(value, dict) or not value:
         return False
-    return next(iter(value)) in first_keys and value.get("type") not in _BLOCK_TYPES
+    if not shapes:
+        return cut.startswith("{" + json.dumps(next(iter(value))))
+    keys = frozenset(value)
+    return any(len(keys & shape) >= min(2, len(shape)) for shape in shapes)
 
 
 def _next_brace(text: str, start: int) -> int:

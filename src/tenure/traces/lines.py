@@ -171,17 +171,14 @@ def _bad_bytes(text: str) -> int:
 
 def _recover(found: Records, damaged: list[_Line]) -> None:
     """Adds what the damaged lines still hold."""
-    first_keys = {
-        next(iter(record.value))
-        for record in found.records
-        if isinstance(record.value, dict) and record.value
-    }
+    values = (record.value for record in found.records)
+    shapes = {frozenset(value) for value in values if isinstance(value, dict) and value}
     for line in damaged:
-        _recover_line(found, line, first_keys)
+        _recover_line(found, line, shapes)
     found.records.sort(key=lambda record: record.offset)
 
 
-def _recover_line(found: Records, line: _Line, first_keys: set[str]) -> None:
+def _recover_line(found: Records, line: _Line, shapes: set[frozenset[str]]) -> None:
     text = line.text.translate(_REPLACED)
     repairs = [f"{_bad_bytes(line.text)} bytes that are no UTF-8 read as U+FFFD"]
     repairs = repairs if text != line.text else []
@@ -198,7 +195,7 @@ def _recover_line(found: Records, line: _Line, first_keys: set[str]) -> None:
             note = "a JSON value that is no record: skipped"
             found.damage.append(Damage(line.number, line.offset, note))
         return
-    _recover_parts(found, line, salvage(text, first_keys))
+    _recover_parts(found, line, salvage(text, shapes))
 
 
 def _repairs(text: str) -> Iterator[tuple[str, list[str]]]:
