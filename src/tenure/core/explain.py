@@ -41,12 +41,13 @@ class Explanation:
 
     def __str__(self) -> str:
         o = self.occupancy
-        lines = [
+        head = (
             f"policy {self.policy}, {self.steps} requests; resident {o.used:,} of {o.limit:,} "
             f"tokens (system {o.system:,}, tools {o.tools:,}, messages {o.messages:,})"
-        ]
+        )
         if not self.edits:
-            return f"{lines[0]}\nnothing was left out"
+            return f"{head}\nnothing was left out"
+        lines = [head]
         freed = sum(e.reason.tokens_before - e.reason.tokens_after for e in self.edits)
         when = ", ".join(f"{n} {w}" for w, n in Counter(e.reason.when for e in self.edits).items())
         lines.append(f"{len(self.edits)} edits ({when}) keep {freed:,} tokens out of the view")

@@ -74,11 +74,11 @@ class Dialect(Protocol):
     def request(self, head: JsonObject, messages: Sequence[JsonObject]) -> dict[str, Any]:
         """The keyword arguments of the SDK's create call."""
 
-    def origin_of(self, data: JsonObject) -> Origin:
+    def origin(self, data: JsonObject) -> Origin:
         """Who speaks in a message, as far as it tells."""
 
-    def calls(self, data: JsonObject) -> list[ToolCall]:
-        """The tool calls of a message that the client must answer, in order."""
+    def call(self, block: Block, message: Message) -> ToolCall:
+        """The tool call that a TOOL_CALL block is."""
 
     def tool(self, name: str, description: str, schema: JsonObject) -> JsonObject:
         """The definition of a client-side tool."""

@@ -166,6 +166,6 @@ _READERS: dict[str, Callable[[Any, float], Record]] = {
     ),
     "Requested": lambda b, at: Requested(b["length"], b["tokens"], at),
     "Reported": lambda b, at: Reported(Usage(**b["usage"]) if b["usage"] else None, at),
-    "Cancelled": lambda b, at: Cancelled(at),
+    "Cancelled": lambda _, at: Cancelled(at),
     "Recalled": lambda b, at: Recalled(b["handle"], b["price"], at),
 }

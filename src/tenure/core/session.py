@@ -90,10 +90,8 @@ class SessionMachine:
     def pending(self) -> tuple[ToolCall, ...]:
         """The calls that wait for a result, in the order the model made them."""
         return tuple(
-            call
-            for index in sorted({b.index for b in self.transcript.open_calls.values()})
-            for call in self.parts.wire.calls(self.transcript.messages[index].data)
-            if call.id in self.transcript.open_calls
+            self.parts.wire.call(block, self.transcript.messages[block.index])
+            for block in self.transcript.open_calls.values()
         )
 
     @property
@@ -155,7 +153,7 @@ class SessionMachine:
                 "there is no open request to reply to; call request() first", state="idle"
             )
         messages, usage = self.parts.wire.reply(data)
-        origin = self.parts.wire.origin_of
+        origin = self.parts.wire.origin
         appended = [Appended(Message(m, origin=origin(m)), at) for m in messages]
         yield from self._commit(Reported(usage, at), *appended)
 
@@ -178,7 +176,7 @@ class SessionMachine:
             else:
                 answers.append((call, *given[call.id]))
         wire = self.parts.wire
-        messages = [Message(m, origin=wire.origin_of(m)) for m in wire.results(answers)]
+        messages = [Message(m, origin=wire.origin(m)) for m in wire.results(answers)]
         yield from self._commit(*records, *(Appended(m, at) for m in messages))
 
     def cancel(self, at: float) -> Flow[None]:

@@ -32,11 +32,13 @@ class View:
         self.plan = plan
         self.entries = entries
         self.seen = seen
+        self._data: list[JsonObject] = []
 
     @property
     def messages(self) -> list[JsonObject]:
-        """The wire messages, unchanged ones shared with the transcript."""
-        return [e.message.data for e in self.entries]
+        """The wire messages, unchanged ones shared with the transcript; a new list each time."""
+        self._data.extend(e.message.data for e in self.entries[len(self._data) :])
+        return self._data.copy()
 
     def extend(self, transcript: Transcript) -> View:
         """The view under the same plan with what was appended since; costs only the new ones."""
@@ -64,9 +66,8 @@ def apply(transcript: Transcript, plan: Plan, previous: View | None = None) -> V
     touched = _touched(transcript, plan)
     made: dict[str, Entry] = {}
     for entry in previous.entries if previous else ():
-        if entry.edits:
-            # Inserts share the source of the message before them, which comes first.
-            made.setdefault(entry.sources[0], entry)
+        # Inserts share the source of the message before them, which comes first.
+        made.setdefault(entry.sources[0], entry)
     entries: list[Entry] = []
     spans = {first: (last, edit) for first, last, edit in plan.spans}
     index = 0
@@ -81,9 +82,17 @@ def apply(transcript: Transcript, plan: Plan, previous: View | None = None) -> V
             entries.extend(_edited(transcript, touched[index], index, made))
             entries.extend(_inserted(plan, index))
         else:
-            entries.append(Entry(transcript.messages[index], (message_id(index),)))
+            entries.append(_plain(transcript, index, made))
         index += 1
     return View(plan, entries, len(transcript))
+
+
+def _plain(transcript: Transcript, index: int, made: Mapping[str, Entry]) -> Entry:
+    source = message_id(index)
+    known = made.get(source)
+    if known is not None and not known.edits:
+        return known
+    return Entry(transcript.messages[index], (source,))
 
 
 def _entries_at(

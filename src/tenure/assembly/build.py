@@ -1,0 +1,175 @@
+"""Building a session from a model's name and options.
+
+Invariant: storage and the clock enter the library here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from secrets import token_hex
+from typing import Any
+
+from tenure.core import recall
+from tenure.core.budget import Budget
+from tenure.core.command import Command, CountExactly, SaveRecords
+from tenure.core.message import JsonObject
+from tenure.core.policy import Policy
+from tenure.core.protocols import Scope
+from tenure.core.record import Started
+from tenure.core.session import Parts, SessionMachine
+from tenure.core.store import RecordStore
+from tenure.cost.models import ModelProfile, profile
+from tenure.cost.price import price
+from tenure.errors import ConfigError, StoreError
+from tenure.policies import by_name
+from tenure.storage.in_memory import InMemoryStore
+from tenure.tokens.counter import BlockCounter
+from tenure.tokens.meter import SessionMeter
+from tenure.wire.detect import AnyWire, wire_for
+
+_WIRE_OF = {"anthropic": "anthropic_messages", "openai": "openai_responses"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a session can be told beside its model, system text, tools and request parameters.
+
+    `wire` is the API's format: anthropic_messages, openai_chat or openai_responses; by default
+    what the model's provider speaks (Responses for OpenAI, Chat for unknown ones). `window` and
+    `usable_window` are tokens; `headroom` the largest result each tool may bring, by tool name.
+    `recall` offers the tool that brings evicted text back: by default when there are tools.
+    `count` asks the provider for an exact token count of a request (a dict) near the limit.
+    `clock` gives unix seconds.
+    """
+
+    wire: str = ""
+    policy: str | Policy = "tenure"
+    window: int | None = None
+    usable_window: int | None = None
+    headroom: Mapping[str, int] = field(default_factory=dict)
+    recall: bool | None = None
+    profile: ModelProfile | None = None
+    store: RecordStore | None = None
+    scope: Scope = Scope()
+    name: str = ""
+    count: Callable[[JsonObject], int] | None = None
+    clock: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A machine and what its driver needs to perform commands."""
+
+    machine: SessionMachine
+    wire: AnyWire
+    store: RecordStore
+    options: Options
+
+
+def build(head: JsonObject, options: Options) -> Built:
+    """The machine of a new or resumed session; `head` is the request without its messages."""
+    model = str(head["model"])
+    known = options.profile or profile(model)
+    wire = wire_for(options.wire or _WIRE_OF.get(known.provider, "openai_chat"))
+    window = options.window or known.context_window
+    max_tokens = head.get("max_tokens")
+    budget = Budget(
+        window=window,
+        max_tokens=min(int(max_tokens or known.max_output), window),
+        usable_window=options.usable_window,
+        declared=dict(options.headroom),
+    )
+    counter = BlockCounter(model, known.provider)
+    tools = head.get("tools")
+    meter = SessionMeter(
+        counter,
+        system=_text(head.get("system")),
+        tools=json.dumps(tools) if tools else "",
+    )
+    policy = by_name(options.policy) if isinstance(options.policy, str) else options.policy
+    parts = Parts(
+        wire=wire,
+        policy=policy,
+        meter=meter,
+        budget=budget,
+        profile=known,
+        price=lambda usage: price(usage, known),
+        recall=_offers_recall(tools),
+    )
+    machine = SessionMachine(parts, options.name or token_hex(8), options.scope)
+    return Built(machine, wire, options.store or InMemoryStore(), options)
+
+
+def head_of(
+    model: str,
+    options: Options,
+    *,
+    system: str | Sequence[JsonObject] | None,
+    tools: Sequence[JsonObject],
+    params: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The request without its messages, recall offered and the prompt cache switched on."""
+    known = options.profile or profile(model)
+    wire = wire_for(options.wire or _WIRE_OF.get(known.provider, "openai_chat"))
+    head: dict[str, Any] = {"model": model, **params}
+    if system:
+        head["system"] = system
+    offered = list(tools)
+    if options.recall or (options.recall is None and offered):
+        if any(_name_of(tool) == recall.NAME for tool in offered):
+            raise ConfigError(
+                f"a tool of yours is called {recall.NAME!r}, like the one that brings evicted text "
+                "back; rename it, or pass recall=False",
+                key="tools",
+            )
+        offered.append(wire.tool(recall.NAME, recall.DESCRIPTION, recall.SCHEMA))
+    if offered:
+        head["tools"] = offered
+    if wire.name == "anthropic_messages":
+        # One automatic mark: without any, nothing is cached on this API.
+        head.setdefault("cache_control", {"type": "ephemeral"})
+    if wire.name == "openai_responses":
+        # The session sends the whole history, so the provider need not keep a copy of it.
+        head.setdefault("store", False)
+    return head
+
+
+def resumed(name: str, options: Options) -> Built:
+    """The machine of a stored session: its log folded. Raises SessionNotFound, ConfigError."""
+    if options.store is None:
+        raise ConfigError("resuming needs the store that holds the session", key="store")
+    records = options.store.read(options.scope, name)
+    started = records[0]
+    if not isinstance(started, Started):
+        raise StoreError(f"the log of session {name!r} does not begin with its start")
+    options = replace(options, name=name, wire=started.wire)
+    built = build(started.head, options)
+    built.machine.load(records)
+    return built
+
+
+def perform(built: Built, command: Command) -> Any:
+    """Performs one command on the spot."""
+    match command:
+        case SaveRecords(scope=scope, session=session, records=records, expected=expected):
+            return built.store.append(scope, session, records, expected=expected)
+        case CountExactly(request=request):
+            return built.options.count(request) if built.options.count else None
+
+
+def _offers_recall(tools: Sequence[JsonObject] | None) -> bool:
+    return any(_name_of(tool) == recall.NAME for tool in tools or ())
+
+
+def _name_of(tool: JsonObject) -> str:
+    function = tool.get("function")
+    return str((function if isinstance(function, Mapping) else tool).get("name", ""))
+
+
+def _text(system: Any) -> str:
+    if system is None or isinstance(system, str):
+        return system or ""
+    return "\n".join(str(b.get("text", "")) for b in system)

@@ -1,0 +1,72 @@
+"""What a session hands out: the next request and the calls to answer.
+
+Invariant: plain values of the caller's own types; nothing here changes the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
+
+from tenure.core.message import Message
+from tenure.core.protocols import ToolCall
+from tenure.core.session import Outgoing, SessionMachine
+from tenure.wire.detect import AnyWire
+
+
+class Request(dict[str, Any]):
+    """The keyword arguments of the SDK's create call: a plain dict that shares unchanged messages.
+
+    `.body` is the same request as JSON bytes, the text of each message made once in its life.
+    """
+
+    def __init__(self, machine: SessionMachine, wire: AnyWire, outgoing: Outgoing) -> None:
+        self._head = {**machine.head, "max_tokens": outgoing.max_tokens}
+        super().__init__(wire.request(self._head, outgoing.view.messages))
+        self._wire = wire
+        self._messages: Sequence[Message] = [e.message for e in outgoing.view.entries]
+
+    @property
+    def body(self) -> bytes:
+        """The request as JSON."""
+        return self._wire.body(self._head, self._messages)
+
+
+class Calls(Sequence[ToolCall]):
+    """The calls that your tools must answer, in the order the model made them.
+
+    True as long as the model waits for results: also when it called only tenure's own `recall`,
+    which the session answers itself and `results({})` sends on.
+    """
+
+    __slots__ = ("_calls", "waiting")
+
+    def __init__(self, calls: Iterable[ToolCall], *, waiting: bool) -> None:
+        self._calls = tuple(calls)
+        self.waiting = waiting
+
+    @overload
+    def __getitem__(self, at: int) -> ToolCall: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[ToolCall]: ...
+    def __getitem__(self, at: int | slice) -> ToolCall | Sequence[ToolCall]:
+        return self._calls[at]
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __bool__(self) -> bool:
+        return self.waiting
+
+    def __repr__(self) -> str:
+        return f"Calls({list(self._calls)!r}, waiting={self.waiting})"
+
+
+def as_results(given: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
+    """Results by call id as (content, is_error): an exception is an error and says its text."""
+    return {
+        call_id: (str(value) or repr(value), True)
+        if isinstance(value, BaseException)
+        else (value, False)
+        for call_id, value in given.items()
+    }

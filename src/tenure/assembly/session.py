@@ -1,0 +1,133 @@
+"""The session of a synchronous agent loop.
+
+Invariant: every method drives one flow of the machine to its end; a method that raises has changed
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from tenure.assembly.build import Options, build, head_of, perform, resumed
+from tenure.assembly.request import Calls, Request, as_results
+from tenure.core.command import Flow
+from tenure.core.drive import drive
+from tenure.core.edit import Edit
+from tenure.core.explain import Explanation
+from tenure.core.message import JsonObject, Message, Origin
+from tenure.core.record import Started
+from tenure.core.session import SessionMachine
+from tenure.wire.assemble import Assembler
+from tenure.wire.replies import as_dict
+
+T = TypeVar("T")
+
+
+class Session:
+    """One conversation whose requests stay legal, within budget and worth their price.
+
+    `params` are passed on with every request (max_tokens, thinking, temperature, ...); `tools` are
+    the provider's own definitions. What else can be set is in `Options`.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        system: str | Sequence[JsonObject] | None = None,
+        tools: Sequence[JsonObject] = (),
+        options: Options | None = None,
+        **params: Any,
+    ) -> None:
+        options = options or Options()
+        head = head_of(model, options, system=system, tools=tools, params=params)
+        self._built = build(head, options)
+        name = self._built.wire.name
+        self._run(
+            self._machine.start(Started(name, model, head, token_hex(8), self._now())),
+        )
+
+    @classmethod
+    def resume(cls, name: str, options: Options) -> Session:
+        """The session of that name from `options.store`; raises SessionNotFound."""
+        session = cls.__new__(cls)
+        session._built = resumed(name, options)  # noqa: SLF001
+        return session
+
+    @property
+    def name(self) -> str:
+        """The name it is stored under."""
+        return self._machine.name
+
+    @property
+    def calls(self) -> Calls:
+        """The calls of the last reply that wait for your results."""
+        return Calls(self._machine.calls, waiting=bool(self._machine.transcript.open_calls))
+
+    def user(self, content: str | Sequence[JsonObject], *, pinned: bool = False) -> None:
+        """Adds what the user said: a text or content blocks. It is never evicted."""
+        made = self._built.wire.user(content)
+        self._append([Message(m, origin=Origin.USER, pinned=pinned) for m in made])
+
+    def append(self, message: JsonObject, *, origin: Origin | None = None) -> None:
+        """Adds a wire message of any role, e.g. from a stored history or of the harness."""
+        origin = origin or self._built.wire.origin(message)
+        self._append([Message(message, origin=origin)])
+
+    def request(self) -> Request:
+        """The next request: the same until something is appended.
+
+        Raises BudgetError when what must stay does not fit, SessionError while calls wait.
+        """
+        outgoing = self._run(self._machine.request(self._now()))
+        return Request(self._machine, self._built.wire, outgoing)
+
+    def reply(self, reply: Any) -> None:
+        """Takes in the reply: the SDK's object, a dict or the body's bytes."""
+        self._run(self._machine.reply(as_dict(reply), self._now()))
+
+    def stream(self, events: Iterable[T]) -> Iterator[T]:
+        """Hands the events of a streamed reply on as they come and takes the reply in at the end.
+
+        A stream that breaks off leaves the request open: `request()` gives the same one again.
+        """
+        assembler = Assembler(self._built.wire.name)
+        for event in events:
+            assembler.feed(event)
+            yield event
+        self.reply(assembler.reply())
+
+    def results(self, results: Mapping[str, Any]) -> None:
+        """Answers the calls by id: a text, content blocks, JSON values, or an exception."""
+        self._run(self._machine.results(as_results(results), self._now()))
+
+    def recall(self, handle: str, *, lines: str = "", pattern: str = "") -> str:
+        """The original behind a handle, whole, by line range ("40-80") or by pattern."""
+        return self._machine.fetch(handle, lines=lines, pattern=pattern)
+
+    def undo(self, *edits: Edit) -> None:
+        """Takes edits back: their originals return to the view and stay."""
+        self._run(self._machine.undo(edits, self._now()))
+
+    def cancel(self) -> None:
+        """Gives up the open request, e.g. when the user broke in."""
+        self._run(self._machine.cancel(self._now()))
+
+    def explain(self) -> Explanation:
+        """What was left out, why, what it saved, and how to get it back."""
+        return self._machine.explain()
+
+    @property
+    def _machine(self) -> SessionMachine:
+        return self._built.machine
+
+    def _now(self) -> float:
+        return self._built.options.clock()
+
+    def _append(self, messages: Sequence[Message]) -> None:
+        self._run(self._machine.append(messages, self._now()))
+
+    def _run(self, flow: Flow[T]) -> T:
+        return drive(flow, lambda command: perform(self._built, command))

@@ -1,0 +1,1 @@
+"""Where records are kept. An edge: each back end is one file."""
