@@ -6,9 +6,10 @@ views (never the recorded one), the recorded times. The model says what it said 
 At each step the machine takes the arrivals and makes its request, which is priced. When the recorded
 reply uses a result that this view lacks (`replay.dependencies`), the model is made to ask for it: the
 request is answered by a recall call, the original comes back as a tool result, and the next request
-carries both. One re-fetch per result and step, each a request of its own, so that its price is the
-one the definition states: the resident prefix read once more, a short call, the result written again.
-What was fetched stays resident, and may be evicted in its turn.
+carries both. One re-fetch per result and step, each a request of its own: the definition's price (the
+resident prefix read once more, a short call, the result written again) is what it adds to the bill,
+unless the policy takes the extra request as an occasion for edits, as it would live. What was fetched
+stays resident, and may be evicted in its turn.
 
 A request over budget is recorded as such and then sent all the same, under the plan as it stood: the
 model of an agent that ignores the error. What the policy proposed for that request is not applied,
@@ -123,15 +124,15 @@ class ThreadRun:
         before = len(self.machine.plan)
         self._over = False
         sent = [self._send(reply.at)]
-        needed: list[tuple[Use, tuple[str, ...], int]] = []
+        fetched: list[Refetch] = []
         for use in self._thread.dependencies.at(reply.first, reply.last):
             missing = self._needs.lacking(use, self.machine.plan)
             if missing is not None:
                 sent[-1] = replace(sent[-1], output=RECALL_CALL_TOKENS)
-                needed.append((use, missing, self._fetch(use, sent[-1], reply.at)))
+                fetched.append(self._fetch(use, missing, sent[-1], reply.at))
                 sent.append(self._send(reply.at))
         sent[-1] = replace(sent[-1], output=reply.output)
-        row = self._row(reply, sent, needed, self.machine.plan.edits[before:])
+        row = self._row(reply, sent, fetched, self.machine.plan.edits[before:])
         self._report(sent[-1], reply.messages, reply.at)
         self._number += 1
         return row
@@ -149,8 +150,8 @@ class ThreadRun:
         self._view = view
         return self._priced.send(view, at)
 
-    def _fetch(self, use: Use, usage: Usage, at: float) -> int:
-        """Answers the open request by a recall and gives its result; the result's tokens."""
+    def _fetch(self, use: Use, missing: tuple[str, ...], usage: Usage, at: float) -> Refetch:
+        """Answers the open request by a recall call, and the call by the original."""
         transcript, wire = self.machine.transcript, self._recording.wire
         original = transcript.block(use.result)
         edit = edit_of(original, self.machine.plan)
@@ -163,14 +164,15 @@ class ThreadRun:
         tokens = sum(map(self._thread.sizes.message, answers))
         profile = self._profile
         cost = profile.read * usage.prompt + profile.output * RECALL_CALL_TOKENS
-        self.machine.load([Recalled(handle, cost + profile.write * tokens, at)])
+        cost += profile.write * tokens
+        self.machine.load([Recalled(handle, cost, at)])
         drive(self.machine.append(answers, at), _perform)
         for index in range(len(transcript) - len(answers), len(transcript)):
             for block in transcript.blocks[index]:
                 if block.call_id == call.id:
                     self._needs.fetched(use.result, block.key)
         self._fetches += 1
-        return tokens
+        return Refetch(use.result, original.tool, tokens, missing, use.repeat, cost)
 
     def _report(self, usage: Usage, messages: Sequence[Message], at: float) -> None:
         """Closes the open request as if the provider had answered it so."""
@@ -182,22 +184,13 @@ class ThreadRun:
         self,
         reply: Reply,
         sent: Sequence[Usage],
-        needed: Sequence[tuple[Use, tuple[str, ...], int]],
+        fetched: Sequence[Refetch],
         edits: Sequence[Edit],
     ) -> StepRow:
-        costs = [cost_of(usage, self._profile) for usage in sent]
-        refetches = tuple(
-            Refetch(
-                use.result,
-                self.machine.transcript.block(use.result).tool,
-                tokens,
-                missing,
-                use.repeat,
-                costs[n].output + costs[n + 1].prompt,
-            )
-            for n, (use, missing, tokens) in enumerate(needed)
+        cost = sum(
+            (cost_of(usage, self._profile) for usage in sent),
+            Cost(refetch=sum(one.cost for one in fetched)),
         )
-        fetched = Cost(refetch=sum(one.cost for one in refetches))
         last = self._number + 1 == len(self._thread.replies)
         checked = edits or last or self._recording.settings.every_view
         return StepRow(
@@ -206,9 +199,9 @@ class ThreadRun:
             reply.at,
             sent[-1].prompt,
             sum(sent, Usage()),
-            sum(costs, fetched),
+            cost,
             tuple(eviction(edit, self.machine.transcript) for edit in edits),
-            refetches,
+            tuple(fetched),
             self._violations() if checked else (),
             self._over,
         )
