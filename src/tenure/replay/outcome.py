@@ -16,7 +16,8 @@ from tenure.cost.price import cliff_factors
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What requests cost, by part. `refetch` is the share of the whole that re-fetches took."""
+    """What requests cost, by part. `refetch` is what re-fetches took of it, at the definition's
+    price."""
 
     read: float = 0.0
     written: float = 0.0

@@ -1,0 +1,157 @@
+"""Several policies on the same recordings, side by side.
+
+Invariant: every policy gets the same recording, the same sizes and an empty cache; the result of one
+trace does not depend on the others, so traces can be compared in different processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tenure.core.policy import SessionMeter as Meter
+from tenure.core.protocols import Counter
+from tenure.cost.models import profile
+from tenure.policies import by_name
+from tenure.policies.clearing import AppendOnly
+from tenure.replay.outcome import Cost, SimulatedSession
+from tenure.replay.recording import Settings, prepare
+from tenure.replay.simulate import PolicyFactory, simulate
+from tenure.replay.trace import Trace
+from tenure.tokens.counter import BlockCounter
+from tenure.tokens.meter import SessionMeter
+from tenure.wire.detect import wire_for
+
+BASELINE = AppendOnly().name
+POLICIES = (BASELINE, "clear-100k-keep-3", "clear-every-step", "tenure")
+"""What is compared when nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResult:
+    """One trace under each policy, by the policy's name in the order given."""
+
+    name: str
+    source: str
+    format: str
+    model: str
+    steps: int
+    sessions: Mapping[str, SimulatedSession]
+
+    def as_json(self) -> dict[str, Any]:
+        """The trace's row of `Comparison.as_json`."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "format": self.format,
+            "model": self.model,
+            "steps": self.steps,
+            "policies": {name: _figures(one) for name, one in self.sessions.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All traces. Costs are in units of the base input price of one token of each trace's model."""
+
+    settings: Settings
+    results: tuple[SessionResult, ...]
+
+    def cost(self, policy: str) -> Cost:
+        """What all traces cost under a policy."""
+        return sum((one.sessions[policy].cost for one in self.results), Cost())
+
+    def ratio(self, policy: str) -> float | None:
+        """The policy's cost over append-only's; None when that was not replayed or cost nothing."""
+        if BASELINE not in self.policies:
+            return None
+        baseline = self.cost(BASELINE).total
+        return self.cost(policy).total / baseline if baseline else None
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The names of the policies compared, in order."""
+        return tuple(self.results[0].sessions) if self.results else ()
+
+    def as_json(self) -> dict[str, Any]:
+        """`total.<policy>` and `sessions[].policies.<policy>`, with the figures of each."""
+        return {
+            "total": {name: self._total(name) for name in self.policies},
+            "sessions": [one.as_json() for one in self.results],
+        }
+
+    def _total(self, policy: str) -> dict[str, Any]:
+        sessions = [one.sessions[policy] for one in self.results]
+        cost = self.cost(policy)
+        return {
+            "cost": cost.total,
+            "ratio": self.ratio(policy),
+            "parts": _parts(cost),
+            "refetches": sum(one.refetches for one in sessions),
+            "violations": sum(one.violations.total() for one in sessions),
+            "evictions": sum(one.evictions for one in sessions),
+            "over_budget": sum(one.over_budget for one in sessions),
+            "peak_tokens": max((one.peak_tokens for one in sessions), default=0),
+        }
+
+
+def compare(
+    traces: Iterable[Trace],
+    policies: Sequence[str] = POLICIES,
+    settings: Settings = Settings(),  # noqa: B008
+) -> Comparison:
+    """Replays every trace under every policy, one after the other.
+
+    Raises ConfigError for a policy that is not known.
+    """
+    return Comparison(settings, tuple(compare_one(t, policies, settings) for t in traces))
+
+
+def compare_one(
+    trace: Trace,
+    policies: Sequence[str] = POLICIES,
+    settings: Settings = Settings(),  # noqa: B008
+) -> SessionResult:
+    """Replays one trace under every policy; arguments and result can cross processes."""
+    recording = prepare(trace, settings, wire_for(trace.wire), _counter)
+    sessions = {name: simulate(recording, _factory(name), _meter) for name in policies}
+    steps = sum(len(thread.replies) for thread in recording.threads)
+    return SessionResult(
+        trace.name, trace.source, trace.format, recording.profile.name, steps, sessions
+    )
+
+
+def _factory(name: str) -> PolicyFactory:
+    return lambda: by_name(name)
+
+
+def _counter(model: str) -> Counter:
+    return BlockCounter(model, profile(model).provider)
+
+
+def _meter(counter: Counter, hidden: str) -> Meter:
+    return SessionMeter(counter, system=hidden)
+
+
+def _figures(session: SimulatedSession) -> dict[str, Any]:
+    cost = session.cost
+    return {
+        "cost": cost.total,
+        "parts": _parts(cost),
+        "refetches": session.refetches,
+        "violations": session.violations.total(),
+        "evictions": session.evictions,
+        "over_budget": session.over_budget,
+        "peak_tokens": session.peak_tokens,
+    }
+
+
+def _parts(cost: Cost) -> dict[str, float]:
+    return {
+        "read": cost.read,
+        "written": cost.written,
+        "fresh": cost.fresh,
+        "output": cost.output,
+        "refetch": cost.refetch,
+    }
