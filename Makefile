@@ -11,7 +11,7 @@ export PYENV_VERSION := $(shell pyenv versions --bare 2>/dev/null | paste -sd: -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench fuzz setup browser format constraints clean
+.PHONY: help version demo test check bench fuzz setup browser format constraints clean
 
 help:
 	@echo "make demo         replay the bundled session and write demo-report.html"
@@ -45,6 +45,9 @@ fuzz: setup
 
 setup:
 	@$(PYTHON) scripts/setup_venv.py
+
+version:
+	@$(PYTHON) --version
 
 browser: setup
 	@$(BIN)/python -m scripts.setup_chromium
