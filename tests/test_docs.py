@@ -8,7 +8,6 @@ namespace per page; a block below `<!-- not run: why -->` is only compiled.
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
 import inspect
 import re
@@ -19,8 +18,9 @@ from pathlib import Path
 import pytest
 
 import tenure.errors
+import tenure.policies
 from tests.shared import ROOT
-from tests.source_tree import SOURCE, modules
+from tests.source_tree import SOURCE
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
@@ -47,7 +47,7 @@ def test_every_command_is_documented() -> None:
 
 
 def test_every_policy_is_documented() -> None:
-    assert [name for name in _policies() if not _mentioned(name)] == []
+    assert [name for name in tenure.policies.names() if not _mentioned(name)] == []
 
 
 def test_every_error_is_documented() -> None:
@@ -134,27 +134,6 @@ def _commands() -> list[str]:
     ]
     assert names, "tenure.cli.main.build_parser() has no subcommands"
     return names
-
-
-def _policies() -> list[str]:
-    """Every literal that a class in policies/ or replay/ gives itself as its `name`."""
-    return sorted(
-        statement.value.value
-        for unit in ("policies", "replay")
-        for module in modules(unit)
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef)
-        for statement in node.body
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-        and "name" in _targets(statement)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
-
-
-def _targets(statement: ast.Assign | ast.AnnAssign) -> set[str]:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _errors() -> list[str]:
