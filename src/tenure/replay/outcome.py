@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from tenure.core.edit import Edit
+from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 from tenure.cost.models import ModelProfile
 from tenure.cost.price import cliff_factors
@@ -161,3 +163,35 @@ class SimulatedSession:
     def peak_tokens(self) -> int:
         """The largest prompt of a recorded step."""
         return max((row.resident for row in self.rows), default=0)
+
+
+def eviction(edit: Edit, transcript: Transcript) -> Eviction:
+    """An edit as a row, with the text of its targets."""
+    blocks = [
+        block
+        for target in edit.targets
+        for block in (
+            [transcript.block(target)]
+            if isinstance(target, str)
+            else [
+                b
+                for i in range(target.bounds[0], target.bounds[1] + 1)
+                for b in transcript.blocks[i]
+            ]
+        )
+    ]
+    reason = edit.reason
+    return Eviction(
+        type(edit).__name__.lower(),
+        edit.handle,
+        tuple(t if isinstance(t, str) else f"{t.first}..{t.last}" for t in edit.targets),
+        next((block.tool for block in blocks if block.tool), ""),
+        "\n".join(block.text for block in blocks),
+        reason.policy,
+        reason.words,
+        reason.when,
+        reason.tokens_before,
+        reason.tokens_after,
+        reason.price,
+        reason.saves,
+    )
