@@ -12,7 +12,7 @@ from typing import Any
 
 from tenure.core.policy import SessionMeter as Meter
 from tenure.core.protocols import Counter
-from tenure.cost.models import profile
+from tenure.cost.models import ModelProfile, profile
 from tenure.policies import by_name
 from tenure.policies.clearing import AppendOnly
 from tenure.replay.outcome import Cost, SimulatedSession
@@ -30,7 +30,10 @@ POLICIES = (BASELINE, "clear-100k-keep-3", "clear-every-step", "tenure")
 
 @dataclass(frozen=True, slots=True)
 class SessionResult:
-    """One trace under each policy, by the policy's name in the order given."""
+    """One trace under each policy, by the policy's name in the order given.
+
+    `profile` holds the prices that its costs are units of.
+    """
 
     name: str
     source: str
@@ -38,6 +41,7 @@ class SessionResult:
     model: str
     steps: int
     sessions: Mapping[str, SimulatedSession]
+    profile: ModelProfile
 
     def as_json(self) -> dict[str, Any]:
         """The trace's row of `Comparison.as_json`."""
@@ -118,7 +122,13 @@ def compare_one(
     sessions = {name: simulate(recording, _factory(name), _meter) for name in policies}
     steps = sum(len(thread.replies) for thread in recording.threads)
     return SessionResult(
-        trace.name, trace.source, trace.format, recording.profile.name, steps, sessions
+        trace.name,
+        trace.source,
+        trace.format,
+        recording.profile.name,
+        steps,
+        sessions,
+        recording.profile,
     )
 
 

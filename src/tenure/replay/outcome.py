@@ -6,10 +6,12 @@ Tokens are in the recorded model's tokens, costs in units of its base input pric
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
-from tenure.core.edit import Edit
+from tenure.core.edit import Drop, Edit, Insert, Replace
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 from tenure.cost.models import ModelProfile
@@ -63,7 +65,7 @@ class Eviction:
     """One edit of a policy: why it was made, in the numbers of its reason, and what went.
 
     `original` is the text of its targets; `tool` the tool that gave it; `edit` drop, replace or
-    insert.
+    insert; `stand_in` is the text now in their place, empty after a drop.
     """
 
     edit: str
@@ -78,6 +80,7 @@ class Eviction:
     tokens_after: int
     price: float
     saves: float
+    stand_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ class Refetch:
     """An evicted result that was needed and fetched again.
 
     `missing` are the strings that its tombstone lacked, `repeat` says that its call was repeated;
-    `cost` is the read of the resident prefix, the short call and the writing of the result.
+    `cost` is the read of the resident prefix, the short call and the writing of the result;
+    `handle` is that of the edit that had taken it out.
     """
 
     result: str
@@ -94,6 +98,7 @@ class Refetch:
     missing: tuple[str, ...]
     repeat: bool
     cost: float
+    handle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,4 +199,33 @@ def eviction(edit: Edit, transcript: Transcript) -> Eviction:
         reason.tokens_after,
         reason.price,
         reason.saves,
+        "\n".join(filter(None, map(_spoken, _bodies(edit)))),
     )
+
+
+def _bodies(edit: Edit) -> list[Any]:
+    match edit:
+        case Replace(body=body):
+            return [json.loads(one) for one in body]
+        case Insert(message=message):
+            return [message.data]
+        case Drop():
+            return []
+
+
+def _spoken(value: Any) -> str:
+    """The text that a block or message says, in any of the wire formats."""
+    match value:
+        case str():
+            return value
+        case list():
+            return "\n".join(filter(None, map(_spoken, value)))
+        case dict():
+            said = [value[key] for key in _SAYING if value.get(key)]
+            return _spoken(said[0] if said else [v for k, v in value.items() if k != "type"])
+        case _:
+            return ""
+
+
+_SAYING = ("text", "content", "output", "input", "arguments")
+"""Where blocks keep what they say: texts, results, and calls, the most telling first."""

@@ -159,7 +159,7 @@ class ThreadRun:
                 if block.call_id == call.id:
                     self._needs.fetched(use.result, block.key)
         self._fetches += 1
-        return Refetch(use.result, original.tool, tokens, missing, use.repeat, cost)
+        return Refetch(use.result, original.tool, tokens, missing, use.repeat, cost, handle)
 
     def _report(self, usage: Usage, messages: Sequence[Message], at: float) -> None:
         """Closes the open request as if the provider had answered it so."""
