@@ -72,6 +72,13 @@ def test_a_compaction_is_a_drop_with_its_name() -> None:
     assert one.predicted.read == pytest.approx(20_000, abs=10)
 
 
+def test_after_a_break_the_same_words_are_not_found_in_the_cache() -> None:
+    rebuilt = request(60, 20_000, 900, added=FIRST.added, broken="resumed")
+    (one,) = predict([FIRST, rebuilt])
+    assert one.outcome is Outcome.DROP
+    assert one.read == 20_003
+
+
 def test_a_switch_of_model_reads_nothing() -> None:
     (one,) = diagnose([FIRST, request(60, 0, 21_000, model=HAIKU)])
     assert one.predicted.outcome is one.observed is Outcome.DROP

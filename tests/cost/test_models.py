@@ -40,6 +40,7 @@ def test_every_overlay_family_names_its_source() -> None:
         ("claude-opus-4-6[1m]", "claude-opus-4-6"),
         ("gpt-4o-2024-11-20", "gpt-4o"),
         ("gpt-5.1-codex", "gpt-5.1"),
+        ("gpt-5.3-codex-2026-02-05", "gpt-5.3-codex"),
         ("azure/gpt-4.1-2025-04-14", "gpt-4.1"),
         ("models/gemini-3.8-flash", "gemini-3.8-flash"),
         ("  GPT-4o ", "gpt-4o"),

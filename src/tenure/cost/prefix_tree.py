@@ -48,6 +48,7 @@ class Lane:
     """A chain of segments without branches; index -1 means the node it hangs from."""
 
     parent: PrefixNode | None = None
+    offset: int = 0  # how many segments come before the first of this lane
     segments: list[Segment] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)  # tokens up to and including the segment
     positions: list[int] = field(default_factory=list)  # lookback positions likewise
@@ -112,7 +113,7 @@ class PrefixNode:
     @property
     def depth(self) -> int:
         """How many segments the prefix has."""
-        return sum(index + 1 for _, index in self.path())
+        return self.lane.offset + self.index + 1
 
     def path(self) -> Iterator[tuple[Lane, int]]:
         """The lanes from here to the root, each with the deepest index that is on the way."""
@@ -169,7 +170,8 @@ class PrefixTree:
             elif lane.segments[following].key != segment.key:
                 branch = lane.branches.get((index, segment.key))
                 if branch is None:
-                    branch = Lane(PrefixNode(lane, index) if index >= 0 else lane.parent)
+                    base = PrefixNode(lane, index)
+                    branch = Lane(base if index >= 0 else None, base.depth)
                     branch.append(segment)
                     lane.branches[index, segment.key] = branch
                 lane, following = branch, 0
