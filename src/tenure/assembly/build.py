@@ -17,7 +17,7 @@ from tenure.core.budget import Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
 from tenure.core.message import JsonObject
 from tenure.core.policy import Policy
-from tenure.core.protocols import Scope
+from tenure.core.protocols import DEFAULT_SCOPE, Scope
 from tenure.core.record import Started
 from tenure.core.session import Parts, SessionMachine
 from tenure.core.store import RecordStore
@@ -53,7 +53,7 @@ class Options:
     recall: bool | None = None
     profile: ModelProfile | None = None
     store: RecordStore | None = None
-    scope: Scope = Scope()
+    scope: Scope = DEFAULT_SCOPE
     name: str = ""
     count: Callable[[JsonObject], int] | None = None
     clock: Callable[[], float] = time.time

@@ -103,6 +103,10 @@ class Situation:
     recall: bool = True
     restored: frozenset[str] = frozenset()
 
+    def step_of(self, index: int) -> int:
+        """The number of the request that carries message `index` first: this one for new ones."""
+        return self.steps[index] if index < len(self.steps) else self.step
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -128,3 +128,6 @@ class Scope(NamedTuple):
 
     tenant: str = "default"
     user: str = "default"
+
+
+DEFAULT_SCOPE = Scope()

@@ -19,7 +19,7 @@ from tenure.core.explain import Explanation, Occupancy
 from tenure.core.message import JsonObject, Message
 from tenure.core.plan import Plan
 from tenure.core.policy import Ledger, Policy, SessionMeter, Situation
-from tenure.core.protocols import Profile, Scope, SessionWire, ToolCall
+from tenure.core.protocols import DEFAULT_SCOPE, Profile, Scope, SessionWire, ToolCall
 from tenure.core.record import (
     Appended,
     Cancelled,
@@ -64,7 +64,7 @@ class Outgoing:
 class SessionMachine:
     """The fold of a session's log, and the flows that extend the log."""
 
-    def __init__(self, parts: Parts, name: str, scope: Scope = Scope()) -> None:  # noqa: B008
+    def __init__(self, parts: Parts, name: str, scope: Scope = DEFAULT_SCOPE) -> None:
         self.parts = parts
         self.name = name
         self.scope = scope

@@ -43,7 +43,7 @@ class FinishedReasoning:
             if block.index >= end:
                 break
             size = situation.meter.size(block).estimate
-            since = situation.steps[block.index]
+            since = situation.step_of(block.index)
             yield Candidate(block, 3, -1.0, size, 0.0, since, "its user turn has ended")
 
 

@@ -76,7 +76,7 @@ class Results:
         grace, ahead = terms
         referred = self.references.of(block)
         touched = max(block.index, referred.last)
-        age = situation.step - situation.steps[touched]
+        age = situation.step - situation.step_of(touched)
         newer = self.duplicates.newer.get(block.key) or self.superseded.newer.get(block.key)
         if age < grace and newer is None:
             return None
@@ -87,7 +87,7 @@ class Results:
         if newer is not None:
             need *= _COVERED_NEED
             tier, words = self._covered(block)
-        since = situation.steps[block.index]
+        since = situation.step_of(block.index)
         return Candidate(
             block, tier, score(block, facts), size - TOMBSTONE_TOKENS, need, since, words
         )
