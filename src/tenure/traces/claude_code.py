@@ -147,8 +147,9 @@ def _parent(
     for call_id in _results(row):
         if call_id in callers:
             return callers[call_id]
-    named = row.data.get("parentUuid", "")
-    return None if named is None else home.get(named, last)
+    if row.data.get("parentUuid", "") is None:
+        return None
+    return home.get(text_of(row.data, "parentUuid"), last)
 
 
 def _steps(chain: Chain) -> tuple[tuple[Step, ...], tuple[Message, ...]]:

@@ -35,16 +35,16 @@ def expand(records: Sequence[Record]) -> Expanded:
         label = _skip_label(row.data)
         if label:
             expanded.skipped[label] += 1
-        uuid = row.data.get("uuid")
+        uuid = text_of(row.data, "uuid")
         if uuid in group_of:
             expanded.skipped["repeated uuid"] += 1
             continue
         # Without a uuid nothing can point at a row: only what is said in it counts.
-        if label and not isinstance(uuid, str):
+        if label and not uuid:
             continue
         group = _group(row.data, group_of, expanded.groups)
         expanded.groups.setdefault(group, []).append(row)
-        if isinstance(uuid, str):
+        if uuid:
             group_of[uuid] = group
     return expanded
 
@@ -69,8 +69,7 @@ def _group(data: dict[str, Any], group_of: dict[str, str], groups: dict[str, lis
     agent = data.get("agentId")
     if isinstance(agent, str):
         return SIDE + agent
-    parent = data.get("parentUuid")
-    group = group_of.get(parent, "") if isinstance(parent, str) else ""
+    group = group_of.get(text_of(data, "parentUuid"), "")
     return group if group.startswith(SIDE) else f"{SIDE}{len(groups)}"
 
 

@@ -1,0 +1,246 @@
+"""Whatever happened to a file, what is whole of it is read and the rest is named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenure.traces.damage import Found, salvage
+from tenure.traces.lines import Records, records_of, unpack
+from tests.cases import case_input
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 10**6) | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["text", "role", "content", "input"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> dict[str, Any]:
+    """A row with the keys that rows have, and anything within."""
+    kind = draw(st.sampled_from(["user", "assistant", "progress"]))
+    message = {"role": kind, "content": draw(VALUES)}
+    row = {"type": kind, "uuid": draw(st.uuids()).hex, "message": message}
+    return row | ({"extra": draw(VALUES)} if draw(st.booleans()) else {})
+
+
+def read(data: bytes) -> tuple[list[Any], dict[int, str]]:
+    found: Records = records_of(data)
+    return [one.value for one in found.records], {one.line: one.words for one in found.damage}
+
+
+def dump(row: Any) -> bytes:
+    return json.dumps(row, ensure_ascii=False).encode()
+
+
+def test_a_torn_last_line_is_named_by_its_byte_and_costs_no_other_record() -> None:
+    data = case_input("132")["file_text"].encode()
+    found = records_of(data)
+    assert [one.value["message"]["content"] for one in found.records] == ["one", "two"]
+    (damage,) = found.damage
+    start = data.rindex(b"\n") + 1
+    assert (damage.line, damage.offset) == (3, start)
+    assert damage.words.startswith(f"torn last line at byte {start}")
+
+
+def test_nuls_before_a_record_are_taken_out_and_told() -> None:
+    values, damage = read(bytes.fromhex(case_input("134")["hex"]))
+    assert values == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert damage == {2: "16 NUL bytes taken out: the record is read"}
+
+
+def test_a_record_behind_a_cut_one_and_both_of_a_welded_line_are_read() -> None:
+    values, damage = read(case_input("135")["file_text"].encode())
+    assert [value["id"] for value in values] == ["bb", "cc", "dd"]
+    assert "cut off: 27 bytes lost" in damage[1]
+    assert damage[2] == "2 records welded into one line: all are read"
+
+
+def test_bytes_that_are_no_utf8_cost_no_record() -> None:
+    values, damage = read(bytes.fromhex(case_input("137")["hex"]))
+    assert values == [{"t": "\ufffd\ufffdA"}, {"t": "ok"}]
+    assert damage == {1: "2 bytes that are no UTF-8 read as U+FFFD: the record is read"}
+
+
+@given(st.lists(rows(), min_size=1, max_size=5), st.booleans(), st.booleans(), st.booleans())
+def test_an_undamaged_file_is_read_whole_however_its_lines_end(
+    written: list[Any], crlf: bool, bom: bool, blank: bool
+) -> None:
+    end = b"\r\n" if crlf else b"\n"
+    data = b"\xef\xbb\xbf" * bom + b"".join(dump(row) + end * (1 + blank) for row in written)
+    assert read(data) == (written, {})
+    assert read(data.rstrip()) == (written, {})
+
+
+@given(st.lists(rows(), min_size=3, max_size=6), st.data())
+def test_a_record_cut_anywhere_before_another_is_the_only_one_lost(
+    written: list[Any], data: st.DataObject
+) -> None:
+    place = data.draw(st.integers(0, len(written) - 2))
+    whole = dump(written[place])
+    cut = data.draw(st.integers(1, len(whole) - 1))
+    lines = [dump(row) for row in written]
+    lines[place : place + 2] = [whole[:cut] + lines[place + 1]]
+    values, damage = read(b"\n".join(lines) + b"\n")
+    assert values == written[:place] + written[place + 1 :]
+    assert list(damage) == [place + 1]
+    assert "cut off" in damage[place + 1]
+
+
+@given(st.lists(rows(), min_size=2, max_size=5), st.data())
+def test_a_file_torn_anywhere_loses_its_last_record_only(
+    written: list[Any], data: st.DataObject
+) -> None:
+    last = dump(written[-1])
+    cut = data.draw(st.integers(1, len(last) - 1))
+    whole = b"".join(dump(row) + b"\n" for row in written[:-1])
+    found = records_of(whole + last[:cut])
+    assert [one.value for one in found.records] == written[:-1]
+    (damage,) = found.damage
+    assert (damage.line, damage.offset) == (len(written), len(whole))
+    assert f"torn last line at byte {len(whole)}: {cut} bytes lost" in damage.words
+
+
+@given(st.lists(rows(), min_size=2, max_size=5), st.data())
+def test_a_run_of_nuls_before_behind_or_between_records_costs_none(
+    written: list[Any], data: st.DataObject
+) -> None:
+    place = data.draw(st.integers(0, len(written) - 1))
+    nuls = b"\x00" * data.draw(st.integers(1, 40))
+    lines = [dump(row) + b"\n" for row in written]
+    before = data.draw(st.booleans())
+    joint = data.draw(st.booleans()) and place > 0
+    lines[place] = nuls + lines[place] if before or joint else lines[place][:-1] + nuls + b"\n"
+    if joint:
+        lines[place - 1] = lines[place - 1].rstrip(b"\n")
+    values, damage = read(b"".join(lines))
+    assert values == written
+    assert list(damage) == [place + (not joint)]
+
+
+@given(st.lists(rows(), min_size=2, max_size=5), st.data())
+def test_welded_records_are_all_read(written: list[Any], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(written) - 2))
+    gap = data.draw(st.sampled_from([b"", b" ", b"\t"]))
+    lines = [dump(row) for row in written]
+    lines[place : place + 2] = [lines[place] + gap + lines[place + 1]]
+    values, damage = read(b"\n".join(lines))
+    assert values == written
+    assert damage == {place + 1: "2 records welded into one line: all are read"}
+
+
+@given(st.lists(rows(), min_size=1, max_size=4), st.data())
+def test_bad_bytes_within_a_text_cost_no_record(written: list[Any], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(written) - 1))
+    bad = data.draw(st.sampled_from([b"\xff", b"\xfe\xff", b"\x80", b"\xc3"]))
+    lines = [dump(row) for row in written]
+    lines[place] = lines[place].replace(b'"uuid": "', b'"uuid": "' + bad)
+    values, damage = read(b"\n".join(lines))
+    assert [value["uuid"].lstrip("\ufffd") for value in values] == [one["uuid"] for one in written]
+    assert list(damage) == [place + 1]
+
+
+@given(st.binary(max_size=300), st.binary(max_size=40))
+def test_no_content_raises(data: bytes, more: bytes) -> None:
+    for each in (data, b'{"a":' + data, b"\x1f\x8b" + data, b'{"a":1}\n' + data + b"{" + more):
+        records_of(unpack(each)[0])
+
+
+@given(st.text(alphabet='{}[]":,\\a1 \x00', max_size=60), st.booleans())
+def test_every_character_of_a_damaged_line_is_in_a_record_or_named_as_lost(
+    text: str, known: bool
+) -> None:
+    parts = salvage(text, {frozenset("a")} if known else set())
+    at = 0
+    for part in parts:
+        assert text[at : part.start].strip(" \x00") == ""
+        assert part.start < part.end
+        at = part.end
+        if isinstance(part, Found):
+            assert json.loads(text[part.start : part.end]) == part.value
+    assert text[at:].strip(" \x00") == ""
+
+
+def test_an_object_within_a_torn_record_is_not_taken_for_one() -> None:
+    whole = b'{"type":"user","message":{"role":"user","content":[{"type":"text","text":"a"}]}}\n'
+    for torn in (b'{"type":"user","message":{"role":"user","content":"x"}', whole[:-4]):
+        values, damage = read(whole + torn)
+        assert len(values) == 1
+        assert list(damage) == [2]
+
+
+def test_a_backslash_that_starts_no_escape_is_read_as_it_stands() -> None:
+    values, damage = read(rb'{"path":"\lesi\u00e9\n"}')
+    assert values == [{"path": "\\lesi\u00e9\n"}]
+    assert damage == {1: "backslashes that start no escape read literally: the record is read"}
+
+
+def test_a_line_that_is_no_record_is_named_and_skipped() -> None:
+    values, damage = read(b'{"n":1}\n42\nplain words\n{"n":2}\n')
+    assert values == [{"n": 1}, {"n": 2}]
+    assert damage == {
+        2: "a JSON value that is no record: skipped",
+        3: "a record is cut off: 11 bytes lost",
+    }
+
+
+def test_a_document_over_many_lines_is_one_record() -> None:
+    values, damage = read(json.dumps({"messages": [1, {"a": 2}]}, indent=2).encode())
+    assert (values, damage) == ([{"messages": [1, {"a": 2}]}], {})
+
+
+def test_a_number_too_long_for_python_costs_its_own_record_only() -> None:
+    values, damage = read(b'{"n":1}\n{"n":' + b"9" * 9_000 + b'}\n{"n":2}\n')
+    assert values == [{"n": 1}, {"n": 2}]
+    assert list(damage) == [2]
+
+
+def test_gzip_is_told_by_content_and_a_cut_one_gives_what_it_still_holds() -> None:
+    lines = b"".join(dump({"n": n, "text": str(n) * 50}) + b"\n" for n in range(4_000))
+    packed = gzip.compress(lines)
+    assert unpack(packed) == (lines, [])
+    assert unpack(packed + gzip.compress(b"more")) == (lines + b"more", [])
+    part, (damage,) = unpack(packed[: len(packed) // 2])
+    assert lines.startswith(part)
+    assert len(part) > len(lines) // 4
+    assert (damage.offset, "ends early" in damage.words) == (len(part), True)
+
+
+def test_a_broken_gzip_stream_gives_what_comes_before_the_break() -> None:
+    lines = b"".join(dump({"n": n, "text": str(n * n)}) + b"\n" for n in range(40_000))
+    packed = bytearray(gzip.compress(lines))
+    middle = len(packed) // 2
+    packed[middle : middle + 64] = b"\xff" * 64
+    part, damage = unpack(bytes(packed))
+    assert len(damage) == 1
+    assert part[:100_000] == lines[:100_000]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"a":' * 400_000,
+        b'{"a":"' * 300_000,
+        b'{"a":1},' * 200_000,
+        b"{" * 1_000_000,
+        b'{\x00"' * 300_000,
+        b'{"a":1}' * 200_000,
+    ],
+    ids=["nested", "cut in strings", "with commas", "braces", "nuls", "welded"],
+)
+def test_a_hostile_line_of_megabytes_takes_seconds_at_most(line: bytes) -> None:
+    began = time.perf_counter()
+    values, damage = read(line + b'\n{"n":2}\n')
+    assert time.perf_counter() - began < 20
+    assert values[-1] == {"n": 2}
+    assert list(damage) == [1]
