@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from tenure.core.message import Block, BlockKind, Lens, Message, Origin, message_id
+from tenure.core.message import Block, BlockKind, Lens, Message, Origin, json_bytes, message_id
 from tenure.core.protocols import Wire
 from tenure.errors import PlanError
 
@@ -58,7 +58,9 @@ class Transcript:
 
     def index_of(self, wanted: str) -> int:
         """The number of a message id; PlanError when the id is not in the transcript."""
-        index = int(wanted[1:]) if wanted[:1] == "m" and wanted[1:].isdigit() else -1
+        digits = wanted[1:]
+        known = wanted[:1] == "m" and len(digits) < 10 and digits.isascii() and digits.isdigit()
+        index = int(digits) if known else -1
         if not 0 <= index < len(self.messages) or message_id(index) != wanted:
             raise PlanError(f"message {wanted!r} is not in the transcript", message_id=wanted)
         return index
@@ -74,8 +76,11 @@ class Transcript:
             return self._register(self._make(lens, index, origin, f"call:{lens.call_id}"), lens)
         if lens.kind is BlockKind.TOOL_RESULT and lens.call_id:
             return self._register(self._make(lens, index, origin, f"result:{lens.call_id}"), lens)
-        digest = blake2b(lens.text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-        return self._register(self._make(lens, index, origin, f"{lens.kind}:{digest}"), lens)
+        digest = blake2b(lens.text.encode("utf-8", "surrogatepass"), digest_size=8)
+        for part in lens.media:
+            digest.update(json_bytes(part))
+        base = f"{lens.kind}:{digest.hexdigest()}"
+        return self._register(self._make(lens, index, origin, base), lens)
 
     def _make(self, lens: Lens, index: int, origin: Origin, base: str) -> Block:
         seen = self._occurrences.get(base, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tenure.core.message import Block, BlockKind
+from tenure.core.message import Block, BlockKind, Origin
 from tenure.core.transcript import Transcript
 from tenure.wire.rules_responses import made_by_model
 from tenure.wire.values import text_of
@@ -28,14 +28,34 @@ def bound_together(transcript: Transcript, block: Block) -> tuple[Block, ...]:
 
 
 def _pair(transcript: Transcript, block: Block) -> set[Block]:
-    """The block with its partner, and the thinking that would be left alone in their messages."""
+    """The block with its partner, and the thinking that would then end a turn."""
     unit = _with_partners(transcript, [block])
-    for member in tuple(unit):
-        siblings = transcript.blocks[member.index]
-        rest = [b for b in siblings if b not in unit]
-        if rest and all(b.kind is BlockKind.THINKING for b in rest):
-            unit.update(rest)
+    for index in {member.index for member in unit}:
+        at, left = index, _cut_tail(transcript, index, unit)
+        if index + 1 < len(transcript) and _by_assistant(transcript, index + 1):
+            continue
+        # Harnesses may keep one block a message: then the end of the turn is a message before.
+        while (
+            not left
+            and at > 0
+            and _by_assistant(transcript, at)
+            and _by_assistant(transcript, at - 1)
+        ):
+            at -= 1
+            left = _cut_tail(transcript, at, unit)
     return unit
+
+
+def _cut_tail(transcript: Transcript, index: int, unit: set[Block]) -> list[Block]:
+    """What stays of a message; thinking at its end joins the unit."""
+    left = [b for b in transcript.blocks[index] if b not in unit]
+    while left and left[-1].kind is BlockKind.THINKING:
+        unit.add(left.pop())
+    return left
+
+
+def _by_assistant(transcript: Transcript, index: int) -> bool:
+    return transcript.messages[index].origin is Origin.ASSISTANT
 
 
 def _run(transcript: Transcript, index: int) -> set[Block]:
