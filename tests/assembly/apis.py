@@ -47,14 +47,19 @@ class Api:
         return self.resource(client).create(**request)
 
     def events(self, client: Any, request: JsonObject) -> Iterator[Any]:
-        extra: dict[str, Any] = {"stream": True}
-        if self.wire == "openai_chat":
-            extra["stream_options"] = {"include_usage": True}
-        yield from self.resource(client).create(**request, **extra)
+        with self.resource(client).create(**request, **self._streaming) as stream:
+            yield from stream
 
     async def async_events(self, client: Any, request: JsonObject) -> AsyncIterator[Any]:
-        async for event in await self.resource(client).create(**request, stream=True):
-            yield event
+        async with await self.resource(client).create(**request, **self._streaming) as stream:
+            async for event in stream:
+                yield event
+
+    @property
+    def _streaming(self) -> dict[str, Any]:
+        # Chat tells the usage of a stream only when asked.
+        usage = {"stream_options": {"include_usage": True}} if self.wire == "openai_chat" else {}
+        return {"stream": True, **usage}
 
 
 ANTHROPIC = Api(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,17 +17,17 @@ SYSTEM = "You mend builds."
 
 
 def run(api: Api, server: ModelServer, session: Session, *, stream: bool = False) -> None:
-    client = api.client(server.url)
     session.user("find why the nightly build broke and fix it")
-    while True:
-        if stream:
-            for _ in session.stream(api.events(client, session.request())):
-                pass
-        else:
-            session.reply(api.create(client, session.request()))
-        if not session.calls:
-            break
-        session.results(answers(session.calls))
+    with api.client(server.url) as client:
+        while True:
+            if stream:
+                for _ in session.stream(api.events(client, session.request())):
+                    pass
+            else:
+                session.reply(api.create(client, session.request()))
+            if not session.calls:
+                break
+            session.results(answers(session.calls))
 
 
 async def run_async(
@@ -50,7 +49,7 @@ async def run_async(
 
 def first_edited(session: Session | AsyncSession) -> dict[int, int]:
     """For each step with new edits, the number of the first message they touch."""
-    machine = session._built.machine  # noqa: SLF001 - the test looks behind the counter
+    machine = session._built.machine
     found: dict[int, int] = {}
     for edit in machine.plan:
         assert isinstance(edit, Replace | Drop)
@@ -121,11 +120,10 @@ def test_the_session_answers_recall_itself_and_the_loop_goes_on(api: Api) -> Non
             return Reply(calls=[Call("recall", {"handle": handles[0], "lines": "1-2"})])
         return Reply(text="done")
 
-    with ModelServer(script) as server:
+    with ModelServer(script) as server, api.client(server.url) as client:
         session = Session(
             api.model, max_tokens=2_000, tools=[api.tool], options=api.options(window=WINDOW)
         )
-        client = api.client(server.url)
         session.user("go")
         while True:
             session.reply(api.create(client, session.request()))
@@ -139,12 +137,10 @@ def test_the_session_answers_recall_itself_and_the_loop_goes_on(api: Api) -> Non
         assert session.explain().ledger.refetched > 0
 
 
-def test_recall_is_offered_from_the_first_request_or_not_at_all(
-    make: Callable[..., Session] = Session,
-) -> None:
-    with_tools = make("claude-opus-5-5", max_tokens=100, tools=[ANTHROPIC.tool])
+def test_recall_is_offered_from_the_first_request_or_not_at_all() -> None:
+    with_tools = Session("claude-opus-5-5", max_tokens=100, tools=[ANTHROPIC.tool])
     with_tools.user("hi")
     assert [t["name"] for t in with_tools.request()["tools"]] == ["read", "recall"]
-    bare = make("claude-opus-5-5", max_tokens=100)
+    bare = Session("claude-opus-5-5", max_tokens=100)
     bare.user("hi")
     assert "tools" not in bare.request()

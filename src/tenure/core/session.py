@@ -81,7 +81,7 @@ class SessionMachine:
         self._view = View(self.plan, [], 0)
         self._length = 0
         self._freed = 0
-        self._last_at: float | None = None
+        self.last_at: float | None = None
         self._sent_tokens = 0
 
     # -- what can be asked ---------------------------------------------------------------------
@@ -120,12 +120,12 @@ class SessionMachine:
 
     def start(self, started: Started) -> Flow[None]:
         """Opens the log."""
-        yield from self._commit(started)
+        yield from self.commit(started)
 
     def append(self, messages: Sequence[Message], at: float) -> Flow[None]:
         """Adds messages to the transcript."""
         self._refuse_while_open("append")
-        yield from self._commit(*(Appended(m, at) for m in messages))
+        yield from self.commit(*(Appended(m, at) for m in messages))
 
     def request(self, at: float) -> Flow[Outgoing]:
         """Decides the plan and makes the next request; the same one until something is appended.
@@ -142,7 +142,7 @@ class SessionMachine:
         tokens = yield from self._fit(plan)
         max_tokens = self.budget.output_for(tokens)
         records: list[Record] = [PlanChanged(tuple(edits), (), at)] if edits else []
-        yield from self._commit(*records, Requested(len(self.transcript), tokens, at))
+        yield from self.commit(*records, Requested(len(self.transcript), tokens, at))
         self.outgoing = Outgoing(self._view, tokens, max_tokens)
         return self.outgoing
 
@@ -155,7 +155,7 @@ class SessionMachine:
         messages, usage = self.parts.wire.reply(data)
         origin = self.parts.wire.origin
         appended = [Appended(Message(m, origin=origin(m)), at) for m in messages]
-        yield from self._commit(Reported(usage, at), *appended)
+        yield from self.commit(Reported(usage, at), *appended)
 
     def results(self, given: Mapping[str, tuple[Any, bool]], at: float) -> Flow[None]:
         """Answers all pending calls: the given results (content, is_error) by call id, and ours.
@@ -177,18 +177,18 @@ class SessionMachine:
                 answers.append((call, *given[call.id]))
         wire = self.parts.wire
         messages = [Message(m, origin=wire.origin(m)) for m in wire.results(answers)]
-        yield from self._commit(*records, *(Appended(m, at) for m in messages))
+        yield from self.commit(*records, *(Appended(m, at) for m in messages))
 
     def cancel(self, at: float) -> Flow[None]:
         """Gives the open request up, so that the transcript can be appended to again."""
         if self.outgoing is not None:
-            yield from self._commit(Cancelled(at))
+            yield from self.commit(Cancelled(at))
 
     def undo(self, edits: Sequence[Edit], at: float) -> Flow[None]:
         """Takes edits out of the plan: their originals are back in the next view."""
         self._refuse_while_open("undo")
         self.plan.without(*edits)
-        yield from self._commit(PlanChanged((), tuple(edits), at))
+        yield from self.commit(PlanChanged((), tuple(edits), at))
 
     # -- the fold ------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class SessionMachine:
         if self.step > 1 and not self._is_cold(record.at):
             self.ledger.saved += self.parts.profile.read * self._freed
         self._sent_tokens = record.tokens
-        self._last_at = record.at
+        self.last_at = record.at
         self.outgoing = Outgoing(self._view, record.tokens, 0)
 
     def _count_usage(self, usage: Usage | None) -> None:
@@ -299,11 +299,12 @@ class SessionMachine:
         return self.parts.wire.request(self.head, messages)
 
     def _is_cold(self, at: float) -> bool:
-        return self._last_at is not None and at - self._last_at > self.parts.profile.cache_ttl
+        return self.last_at is not None and at - self.last_at > self.parts.profile.cache_ttl
 
     # -- small helpers -------------------------------------------------------------------------
 
-    def _commit(self, *records: Record) -> Flow[None]:
+    def commit(self, *records: Record) -> Flow[None]:
+        """Has records saved, then applies them."""
         if not records:
             return
         yield SaveRecords(self.scope, self.name, records, self._length)

@@ -1,0 +1,72 @@
+"""A rewritten history is a fork: a new session that begins with what the old one had.
+
+Invariant: the fork's log stands for itself; the edits that were sent with the shared prefix stay,
+byte for byte, so that its prompt cache stays warm. What could not be placed is listed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tenure.core.command import Flow
+from tenure.core.edit import Edit, Insert, Span
+from tenure.core.plan import Plan
+from tenure.core.record import Appended, Cancelled, PlanChanged, Record, Requested, Started
+from tenure.core.session import Parts, SessionMachine
+from tenure.core.transcript import Transcript
+
+
+def fork(
+    parent: SessionMachine, parts: Parts, name: str, *, length: int, at: float
+) -> Flow[tuple[SessionMachine, tuple[Edit, ...]]]:
+    """A session that shares the parent's first `length` messages, and the edits left behind.
+
+    `parts` must be fresh (a policy and a meter serve one session). The rewrite prices of the
+    inherited edits were paid by the parent, so they count as 0 here.
+    """
+    machine = SessionMachine(parts, name, parent.scope)
+    kept, left = rebase(parent.plan, parent.transcript, length)
+    records: list[Record] = [
+        Started(parts.wire.name, str(parent.head.get("model", "")), parent.head, parent.nonce, at)
+    ]
+    records += _history(parent, length, at)
+    if kept:
+        records.append(PlanChanged(tuple(map(_paid, kept)), (), at))
+    yield from machine.commit(*records)
+    return machine, left
+
+
+def rebase(
+    plan: Plan, transcript: Transcript, length: int
+) -> tuple[tuple[Edit, ...], tuple[Edit, ...]]:
+    """The edits whose targets all lie in the first `length` messages, and the others."""
+    kept = tuple(e for e in plan if _ends(e, transcript) < length)
+    return kept, plan.diff(Plan(kept))[0]
+
+
+def _ends(edit: Edit, transcript: Transcript) -> int:
+    if isinstance(edit, Insert):
+        return transcript.index_of(edit.after)
+    return max(
+        t.bounds[1] if isinstance(t, Span) else transcript.block(t).index for t in edit.targets
+    )
+
+
+def _history(parent: SessionMachine, length: int, at: float) -> list[Record]:
+    """The shared messages, with the requests that carried them in between."""
+    records: list[Record] = []
+    for index in range(length):
+        if index and _step(parent, index) != _step(parent, index - 1):
+            records += [Requested(index, 0, parent.last_at or at), Cancelled(at)]
+        records.append(Appended(parent.transcript.messages[index], at))
+    if length <= len(parent.steps):
+        records += [Requested(length, 0, parent.last_at or at), Cancelled(at)]
+    return records
+
+
+def _step(parent: SessionMachine, index: int) -> int:
+    return parent.steps[index] if index < len(parent.steps) else parent.step
+
+
+def _paid(edit: Edit) -> Edit:
+    return replace(edit, reason=replace(edit.reason, price=0.0))
