@@ -58,7 +58,10 @@ def _extends(talk: Conversation, before: Conversation) -> bool:
         return False
     # Most bodies of one file either grow or have nothing in common: the last message tells soonest.
     pairs = zip(reversed(before.messages), reversed(talk.messages[:shared]), strict=True)
-    return all(_unmarked(old) == _unmarked(new) for old, new in pairs)
+    try:
+        return all(_unmarked(old) == _unmarked(new) for old, new in pairs)
+    except RecursionError:  # nested too deep to compare: two conversations then
+        return False
 
 
 def _unmarked(value: Any) -> Any:
