@@ -114,6 +114,7 @@ def test_a_damaged_body_raises_request_error_or_comes_out_as_it_is(
         b'{"messages":[NaN]}',
         b'{"messages":[{}],}',
         b'{"messages":' + b"[" * 100_000,
+        b'{"messages":[{"a":' + b"[" * 201 + b"]" * 201 + b"}]}",
         b'{"n":' + b"9" * 5000 + b',"messages":[]}',
         b'{"messages":[{"a":' + b'{"a":' * 100_000 + b"1",
         "\ufeff{}".encode(),
@@ -124,6 +125,16 @@ def test_a_damaged_body_raises_request_error_or_comes_out_as_it_is(
 def test_such_a_body_is_refused_by_name(raw: bytes) -> None:
     with pytest.raises(RequestError):
         WIRES["openai_chat"].cut(raw)
+
+
+def test_a_message_as_deep_as_is_allowed_can_be_read() -> None:
+    wire = WIRES["anthropic_messages"]
+    raw = b'{"messages":[{"role":"user","content":[' + b"[" * 198 + b"1" + b"]" * 198 + b"]}]}"
+    (message,) = wire.cut(raw).messages
+    assert wire.lenses(message.data)
+    assert wire.meaning(message.data)
+    assert wire.splice(message, {("content", 0): b"1"}) is not None
+    assert message == Message(message.data, origin=Origin.USER)
 
 
 def test_bytes_that_are_no_utf8_pass_through() -> None:

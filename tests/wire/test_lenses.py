@@ -256,7 +256,7 @@ def test_every_result_finds_the_call_that_it_answers(
     assert not transcript.open_calls
 
 
-@pytest.mark.parametrize("wire", WIRES.values(), ids=str)
+@pytest.mark.parametrize("wire", WIRES.values(), ids=lambda w: w.name)
 def test_an_empty_user_message_is_refused(wire: AnyWire) -> None:
     with pytest.raises(RequestError):
         wire.user("")

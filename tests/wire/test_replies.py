@@ -364,7 +364,7 @@ def test_events_of_the_responses_sdk_add_up() -> None:
 @pytest.mark.parametrize(
     "reply",
     [{}, {"type": "error", "error": {"message": "overloaded"}}, {"error": {"message": "no"}},
-     "not json", b"\xff", 7, None, [], {"content": 1, "choices": [], "output": [1]}],
+     "not json", b"\xff", "{\"a\":" + "[" * 300 + "]" * 300 + "}", 7, None, [], {"content": 1, "choices": [], "output": [1]}],
 )  # fmt: skip
 def test_what_is_no_reply_is_an_upstream_error(wire: Any, reply: Any) -> None:
     with pytest.raises(UpstreamError):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tenure.core.message import JsonObject, Message, Origin, json_bytes
 from tenure.errors import RequestError
-from tenure.wire.scan import Span, decoded, elements, encoded, members, skip
+from tenure.wire.scan import DEEPEST, Span, decoded, encoded, members, skip, too_deep
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _cut(text: str, key: str, format: str, origin_of: Callable[[JsonObject], Ori
     start = skip(text, 0)
     if text[start : start + 1] != "{":
         raise RequestError("the request body is not a JSON object", format=format)
-    spans, end = members(text, start)
+    spans, end = members(text, start, spread=key)
     if skip(text, end) != len(text):
         raise json.JSONDecodeError("something follows the JSON object", text, skip(text, end))
     by_key = {str(span.key): span for span in spans}
@@ -115,16 +115,22 @@ def _cut(text: str, key: str, format: str, origin_of: Callable[[JsonObject], Ori
         return _cut_string(text, found, head, origin_of)
     if not isinstance(found.value, list):
         raise RequestError(f"{key!r} is not a list of messages", format=format, path=key)
-    items, close = elements(text, found.start)
+    items: list[Span] = found.value
     for item in items:
         if not isinstance(item.value, dict):
             raise RequestError(
                 f"{key}[{item.key}] is not an object", format=format, path=f"{key}.{item.key}"
             )
+        if too_deep(item.value, text[item.start : item.end]):
+            raise RequestError(
+                f"{key}[{item.key}] is nested deeper than {DEEPEST} levels",
+                format=format,
+                path=f"{key}.{item.key}",
+            )
     messages = tuple(
         Message(i.value, encoded(text[i.start : i.end]), origin=origin_of(i.value)) for i in items
     )
-    first, last = (items[0].start, items[-1].end) if items else (close - 1, close - 1)
+    first, last = (items[0].start, items[-1].end) if items else (found.end - 1, found.end - 1)
     between = tuple(encoded(text[left.end : right.start]) for left, right in pairwise(items))
     return Body(head, messages, encoded(text[:first]), between, encoded(text[last:]))
 

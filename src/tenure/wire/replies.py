@@ -11,6 +11,7 @@ from typing import Any
 
 from tenure.core.usage import Usage
 from tenure.errors import UpstreamError
+from tenure.wire.scan import DEEPEST, decoded, too_deep
 from tenure.wire.values import is_array, is_object
 
 
@@ -22,12 +23,19 @@ def as_dict(reply: Any) -> dict[str, Any]:
     """
     value = plain(reply)
     if isinstance(value, bytes | bytearray | str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise UpstreamError(f"the reply can't be read as JSON: {error}") from error
+        value = _parsed(value if isinstance(value, str) else decoded(bytes(value)))
     if not isinstance(value, dict):
         raise UpstreamError(f"the reply is a {type(reply).__name__}, not a JSON object")
+    return value
+
+
+def _parsed(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UpstreamError(f"the reply can't be read as JSON: {error}") from error
+    if isinstance(value, dict) and too_deep(value, text):
+        raise UpstreamError(f"the reply is nested deeper than {DEEPEST} levels")
     return value
 
 

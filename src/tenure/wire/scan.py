@@ -10,6 +10,9 @@ import json
 import re
 from typing import Any, NamedTuple
 
+DEEPEST = 200
+"""Levels of nesting that are read; what agents send has a dozen."""
+
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
@@ -49,8 +52,11 @@ def value_at(text: str, at: int) -> tuple[Any, int]:
     return _DECODER.raw_decode(text, at)
 
 
-def members(text: str, at: int) -> tuple[list[Span], int]:
-    """The members of the object at `at`, duplicates included, and the object's end."""
+def members(text: str, at: int, *, spread: str = "") -> tuple[list[Span], int]:
+    """The members of the object at `at`, duplicates included, and the object's end.
+
+    Where the value of the key `spread` is an array, its elements' spans are the value.
+    """
     found: list[Span] = []
     place = skip(text, at + 1)
     if text[place : place + 1] == "}":
@@ -63,7 +69,8 @@ def members(text: str, at: int) -> tuple[list[Span], int]:
         if text[colon : colon + 1] != ":":
             raise json.JSONDecodeError("expected ':'", text, colon)
         start = skip(text, colon + 1)
-        value, end = value_at(text, start)
+        whole = key != spread or text[start : start + 1] != "["
+        value, end = value_at(text, start) if whole else elements(text, start)
         found.append(Span(key, place, start, end, value))
         place, done = _next(text, end, "}")
         if done:
@@ -82,6 +89,27 @@ def elements(text: str, at: int) -> tuple[list[Span], int]:
         place, done = _next(text, end, "]")
         if done:
             return found, place
+
+
+def too_deep(value: Any, text: str) -> bool:
+    """True when a decoded value is nested deeper than `DEEPEST`.
+
+    Reading it would exhaust Python's stack later on. `text` is the value's JSON: with few brackets
+    it can't be deep, which spares nearly all values the walk.
+    """
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return False
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _next(text: str, end: int, close: str) -> tuple[int, bool]:
