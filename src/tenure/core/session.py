@@ -217,6 +217,7 @@ class SessionMachine:
         self._length += 1
 
     def _change_plan(self, record: PlanChanged) -> None:
+        self._sync()
         self.plan = self.plan.add(*record.added)
         if record.removed:
             self.plan = self.plan.without(*record.removed)

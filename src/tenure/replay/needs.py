@@ -31,6 +31,14 @@ class Needs:
         """Notes that a copy of a result was appended under the key `copy`."""
         self._copies.setdefault(result, []).append(copy)
 
+    def inherited(self, transcript: Transcript) -> Needs:
+        """The same for a fork of the session: the copies that its transcript holds."""
+        copies = {
+            result: [key for key in keys if key in transcript]
+            for result, keys in self._copies.items()
+        }
+        return Needs(transcript, copies)
+
     def lacking(self, use: Use, plan: Plan) -> tuple[str, ...] | None:
         """The strings of a use that the view lacks; None when nothing has to be fetched.
 

@@ -49,6 +49,8 @@ def _simulate(
     waiting = [run for run in runs if not run.done]
     while waiting:
         run = min(waiting, key=lambda one: one.next_at)
+        if not run.begun:
+            run.branch_from(other for other in runs if other.begun)
         rows.append(run.step())
         waiting = [one for one in waiting if not one.done]
     return SimulatedSession(

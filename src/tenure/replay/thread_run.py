@@ -19,7 +19,7 @@ since the machine refused the whole decision; it proposes anew at the next one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ from tenure.core.budget import Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
 from tenure.core.drive import drive
 from tenure.core.edit import Edit
+from tenure.core.fork import fork
 from tenure.core.message import Message, Origin
 from tenure.core.policy import Policy, SessionMeter
 from tenure.core.protocols import Counter as TokenCounter
@@ -47,6 +48,9 @@ from tenure.replay.sizes import HIDDEN
 
 NONCE = "replay"
 """Handles must be the same in every replay of the same recording."""
+
+_FEWEST_SHARED = 2
+"""A first message alone may be equal by chance; a branch shares what was answered too."""
 
 MeterFor = Callable[[TokenCounter, str], SessionMeter]
 """Makes a session's meter from a counter and the text that is sent with every request."""
@@ -79,10 +83,14 @@ class ThreadRun:
             _parts(recording, thread, policy, meter_for), thread.thread.name
         )
         self._priced = PricedView(cache, thread.sizes, thread.thread.kind)
-        self._needs = Needs(self.machine.transcript)
+        self.needs = Needs(self.machine.transcript)
         self._watch = watch
         self._number = 0
         self._fetches = 0
+        self._shared = 0
+        # The recorded messages so far, and the machine's length after each: re-fetches add some.
+        self.recorded: list[Message] = []
+        self.lengths: list[int] = []
         self.over_budget = False
         self.view = View(self.machine.plan, [], 0)
         started = Started(
@@ -96,6 +104,11 @@ class ThreadRun:
         return self._number >= len(self._thread.replies)
 
     @property
+    def begun(self) -> bool:
+        """True when its first call was replayed."""
+        return self._number > 0
+
+    @property
     def next_at(self) -> float:
         """The time of the next step."""
         replies = self._thread.replies
@@ -104,13 +117,15 @@ class ThreadRun:
     def step(self) -> StepRow:
         """Replays the next recorded call, and the re-fetches it needs in front of it."""
         reply = self._thread.replies[self._number]
-        drive(self.machine.append(reply.arrivals, reply.at), _perform)
+        arrivals = reply.arrivals if self._number else reply.arrivals[self._shared :]
+        drive(self.machine.append(arrivals, reply.at), _perform)
+        self._note(arrivals)
         before = len(self.machine.plan)
         self.over_budget = False
         sent = [self._send(reply.at)]
         fetched: list[Refetch] = []
         for use in self._thread.dependencies.at(reply.first, reply.last):
-            missing = self._needs.lacking(use, self.machine.plan)
+            missing = self.needs.lacking(use, self.machine.plan)
             if missing is not None:
                 sent[-1] = replace(sent[-1], output=RECALL_CALL_TOKENS)
                 fetched.append(self._fetch(use, missing, sent[-1], reply.at))
@@ -118,8 +133,43 @@ class ThreadRun:
         sent[-1] = replace(sent[-1], output=reply.output)
         row = self._row(reply, sent, fetched, self.machine.plan.edits[before:])
         self._report(sent[-1], reply.messages, reply.at)
+        self._note(reply.messages)
         self._number += 1
         return row
+
+    def branch_from(self, runs: Iterable[ThreadRun]) -> None:
+        """Begins as a fork of the run that shares most messages with this thread's first request:
+        a rewound conversation goes on under the plan it had."""
+        arrivals = self._thread.replies[0].arrivals
+        parent, shared = None, 0
+        for run in runs:
+            same = run.shares(arrivals)
+            if same > shared:
+                parent, shared = run, same
+        if parent is None or shared < _FEWEST_SHARED:
+            return
+        length = parent.lengths[shared - 1]
+        flow = fork(
+            parent.machine, self.machine.parts, self.machine.name, length=length, at=self.next_at
+        )
+        self.machine, _ = drive(flow, _perform)
+        self.needs = parent.needs.inherited(self.machine.transcript)
+        self.recorded, self.lengths = parent.recorded[:shared], parent.lengths[:shared]
+        self._shared = shared
+
+    def shares(self, messages: Sequence[Message]) -> int:
+        """How many of these messages this thread began with, so far."""
+        same = 0
+        for mine, theirs in zip(self.recorded, messages, strict=False):
+            if mine != theirs:
+                break
+            same += 1
+        return same
+
+    def _note(self, messages: Sequence[Message]) -> None:
+        end = len(self.machine.transcript)
+        self.recorded.extend(messages)
+        self.lengths.extend(range(end - len(messages) + 1, end + 1))
 
     def _send(self, at: float) -> Usage:
         """Makes the machine's next request and prices it; the output is still to come."""
@@ -157,7 +207,7 @@ class ThreadRun:
         for index in range(len(transcript) - len(answers), len(transcript)):
             for block in transcript.blocks[index]:
                 if block.call_id == call.id:
-                    self._needs.fetched(use.result, block.key)
+                    self.needs.fetched(use.result, block.key)
         self._fetches += 1
         return Refetch(use.result, original.tool, tokens, missing, use.repeat, cost, handle)
 
@@ -179,7 +229,7 @@ class ThreadRun:
             Cost(refetch=sum(one.cost for one in fetched)),
         )
         last = self._number + 1 == len(self._thread.replies)
-        checked = edits or last or self._recording.settings.every_view
+        checked = edits or last
         return StepRow(
             self._thread.thread.name,
             self._number,
