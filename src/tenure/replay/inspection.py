@@ -27,6 +27,9 @@ from tenure.replay.trace import Damage, Trace
 from tenure.tokens.counter import BlockCounter
 from tenure.wire.detect import wire_for
 
+_ARGUMENTS = 200
+"""Characters of a call's arguments that a row keeps."""
+
 _Older = TypeVar("_Older", Repeat, OldVersions)
 
 
@@ -76,14 +79,16 @@ class ThreadRow:
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One tool result: where it stands (thread, the step that first carried it, tool, subject), its
-    tokens, the requests that carried it, and what became of it (`reuse.FATES`)."""
+    """One tool result: where it stands (thread, the step that first carried it, tool, subject and
+    the beginning of the call's arguments), its tokens, the requests that carried it, and what became
+    of it (`reuse.FATES`)."""
 
     session: str
     thread: str
     step: int
     tool: str
     subject: str
+    arguments: str
     tokens: int
     carried: int
     fate: str
@@ -160,7 +165,7 @@ class Inspection:
 def inspect_one(trace: Trace, settings: Settings | None = None) -> Inspection:
     """Reads one trace's figures; arguments and result can cross processes."""
     settings = settings or Settings()
-    return inspect(prepare(trace, settings, wire_for(trace.wire), _counter))
+    return inspect(prepare(trace, settings, wire_for(trace.wire), counter_for))
 
 
 def inspect(recording: Recording) -> Inspection:
@@ -267,6 +272,7 @@ class _Part:
                     one.since,
                     one.block.tool,
                     subjects[one.block.key],
+                    _arguments(thread, one),
                     one.tokens,
                     one.carried,
                     reuse.fate(one),
@@ -295,6 +301,11 @@ def _subject(thread: RecordedThread, held: Held) -> str:
             return (subject_of(call) or "") if call is not None else ""
         case _:
             return ""
+
+
+def _arguments(thread: RecordedThread, result: Held) -> str:
+    call = thread.transcript.partner(result.block)
+    return call.text[:_ARGUMENTS] if call is not None else ""
 
 
 def _bill(recording: Recording, thread: RecordedThread) -> Bill:
@@ -334,5 +345,6 @@ def _distinct(values: Iterator[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _counter(model: str) -> TokenCounter:
+def counter_for(model: str) -> TokenCounter:
+    """The counter of a model by any of its names."""
     return BlockCounter(model, profile(model).provider)

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenure.core.edit import Drop, Edit, Insert, Replace
+from tenure.core.message import Block, BlockKind
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 from tenure.cost.models import ModelProfile
 from tenure.cost.price import cliff_factors
+from tenure.policies.superseded import subject_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Eviction:
     """One edit of a policy: why it was made, in the numbers of its reason, and what went.
 
     `original` is the text of its targets; `tool` the tool that gave it; `edit` drop, replace or
-    insert; `stand_in` is the text now in their place, empty after a drop.
+    insert; `stand_in` is the text now in their place, empty after a drop; `about` is the subject of the
+    call whose result went, else the beginning of its arguments.
     """
 
     edit: str
@@ -81,6 +84,7 @@ class Eviction:
     price: float
     saves: float
     stand_in: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +204,13 @@ def eviction(edit: Edit, transcript: Transcript) -> Eviction:
         reason.price,
         reason.saves,
         "\n".join(filter(None, map(_spoken, _bodies(edit)))),
+        next(filter(None, (_about(block, transcript) for block in blocks)), ""),
     )
+
+
+def _about(block: Block, transcript: Transcript) -> str:
+    call = block if block.kind is BlockKind.TOOL_CALL else transcript.partner(block)
+    return (subject_of(call) or call.text[:200]) if call is not None else ""
 
 
 def _bodies(edit: Edit) -> list[Any]:

@@ -1,0 +1,1 @@
+"""The program `tenure`, and its composition root: one file per command."""

@@ -1,0 +1,399 @@
+"""An inspection on the terminal.
+
+Invariant: nothing is computed here but shares of what the inspection holds; a section without rows
+is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from tenure.cli.histogram import Bin, ages, positions
+from tenure.cli.output import (
+    bar,
+    count,
+    heading,
+    model_name,
+    part,
+    percent,
+    plain,
+    span,
+    start,
+    table,
+    tail,
+    usd,
+)
+from tenure.cost.diagnose import Outcome, score
+from tenure.replay.holdings import Share
+from tenure.replay.inspection import Bill, Inspection
+from tenure.replay.reuse import AT_ONCE, LATER, NEVER
+
+_PATH, _WORDS, _NAME = 56, 44, 20
+_SKIPPED_SHOWN = 8
+
+
+def overview(inspections: Sequence[Inspection]) -> Iterator[RenderableType]:
+    """One row per session."""
+    yield heading(f"{len(inspections)} sessions")
+    rows = [
+        [
+            tail(one.name, 40),
+            one.formats[0],
+            tail(model_name(one.models[0]), 28),
+            str(one.steps),
+            str(one.compactions or ""),
+            count(one.peak),
+            count(one.bill.usage.prompt),
+            percent(_cached(one.bill)),
+            str(sum(step.diagnosis.lost > 0 for step in one.cache) or ""),
+            _usd(one.bill),
+            str(len(one.damage) or ""),
+        ]
+        for one in inspections
+    ]
+    yield table(
+        [
+            ("session", "fold"),
+            ("format", "left"),
+            ("model", "left"),
+            ("steps", "right"),
+            ("compacted", "right"),
+            ("peak", "right"),
+            ("prompt tokens", "right"),
+            ("cached", "right"),
+            ("misses", "right"),
+            ("USD", "right"),
+            ("damaged", "right"),
+        ],
+        rows,
+    )
+
+
+def details(one: Inspection, top: int) -> Iterator[RenderableType]:
+    """A session, or the total of many, in full."""
+    many = one.sessions > 1
+    yield from _head(one)
+    yield from _threads(one, top, many=many)
+    if one.classes:
+        note = "carried: once per request that sent it; the bar and USD are shares of that"
+        yield heading("Where the tokens went", note=note)
+        yield _shares("class", one.classes, one.classes)
+    if one.tools:
+        yield heading("By tool", note="calls and results")
+        yield _shares("tool", one.tools[:top], one.classes)
+    if one.files:
+        yield heading("By file", note="what calls were about")
+        yield _shares("file", one.files[:top], one.classes)
+    yield from _results(one, top, many=many)
+    yield from _repeats(one, top, many=many)
+    yield from _uses(one)
+    yield from _cache(one, top, many=many)
+    yield from _file(one)
+
+
+def _head(one: Inspection) -> Iterator[RenderableType]:
+    title = Text("\n").append(plain(one.name), style="bold")
+    facts = [", ".join(one.formats), ", ".join(map(model_name, one.models))]
+    facts.append(f"{one.steps} steps in {len(one.threads)} threads")
+    if one.compactions:
+        facts.append(f"{one.compactions} compactions")
+    facts.append(f"largest prompt {count(one.peak)} of {count(one.window)}")
+    yield title.append(plain("  " + " · ".join(facts)))
+    bill, usage = one.bill, one.bill.usage
+    for name in one.models:
+        if model_name(name) != name:
+            yield Text(
+                plain(f"priced and counted as {name}; --model names another"), style="yellow"
+            )
+    if bill.requests == bill.unreported:
+        yield Text("no usage was recorded: no bill, and sizes are estimates", style="dim")
+        return
+    yield Text(
+        f"{usd(bill.usd)}: prompts {usd(bill.prompt_usd)} for {count(usage.prompt)} tokens "
+        f"({count(usage.cache_read)} read from the cache, {count(usage.cache_write)} written, "
+        f"{count(usage.fresh)} plain), output {usd(bill.output_usd)} for {count(usage.output)}"
+    )
+    if bill.unreported:
+        yield Text(f"{bill.unreported} requests have no usage and are not in the bill")
+
+
+def _threads(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableType]:
+    sides = [row for row in one.threads if row.kind != "main"]
+    if sides:
+        main, side = one.bill_of("main"), one.bill_of("sidechain")
+        yield heading("Main conversation and sub-agents")
+        yield table(
+            [("", "left"), ("requests", "right"), ("prompt tokens", "right"), ("USD", "right")],
+            [
+                ["main", str(main.requests), count(main.usage.prompt), _usd(main)],
+                [
+                    f"{len(sides)} sub-agents",
+                    str(side.requests),
+                    count(side.usage.prompt),
+                    _usd(side),
+                ],
+            ],
+        )
+    if many or len(one.threads) < 2:
+        return
+    yield heading("Threads")
+    yield table(
+        [
+            ("thread", "left"),
+            ("steps", "right"),
+            ("peak", "right"),
+            ("hidden", "right"),
+            ("USD", "right"),
+            ("", "fold"),
+        ],
+        [
+            [
+                start(row.name, _WORDS),
+                str(row.steps),
+                count(row.peak),
+                count(row.hidden),
+                _usd(row.bill),
+                _compaction(row.before_compaction) if row.after_compaction else "",
+            ]
+            for row in one.threads[: max(top, 10)]
+        ],
+    )
+
+
+def _compaction(before: int | None) -> str:
+    return "after a compaction" + (f" of {count(before)} tokens" if before else "")
+
+
+def _shares(title: str, shares: Sequence[Share], classes: Sequence[Share]) -> RenderableType:
+    whole = sum(share.carried for share in classes)
+    return table(
+        [
+            (title, "left"),
+            ("blocks", "right"),
+            ("tokens", "right"),
+            ("carried", "right"),
+            ("", "right"),
+            ("", "left"),
+            ("USD", "right"),
+        ],
+        [
+            [
+                tail(share.name, _PATH),
+                count(share.blocks),
+                count(share.tokens),
+                count(share.carried),
+                percent(part(share.carried, whole)),
+                bar(part(share.carried, whole)),
+                usd(share.usd) if share.usd else "-",
+            ]
+            for share in shares
+        ],
+    )
+
+
+def _results(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableType]:
+    if not one.results:
+        return
+    yield heading("Biggest results", note="used: whether a later step points at what only it said")
+    yield table(
+        [
+            *([("session", "left")] if many else []),
+            ("thread", "left"),
+            ("step", "right"),
+            ("tool", "left"),
+            ("about", "left"),
+            ("tokens", "right"),
+            ("sent", "right"),
+            ("used", "left"),
+        ],
+        [
+            [
+                *([tail(row.session, _NAME)] if many else []),
+                start(row.thread, 16),
+                str(row.step),
+                start(row.tool, _NAME),
+                tail(row.subject, _WORDS) if row.subject else start(row.arguments, _WORDS),
+                count(row.tokens),
+                f"{row.carried}x",
+                row.fate,
+            ]
+            for row in one.results[:top]
+        ],
+    )
+    fates = one.fates()
+    tokens = sum(size for _, size in fates.values())
+    words = {
+        LATER: "used again later",
+        AT_ONCE: "used by the reply that first read them",
+        NEVER: "never pointed at",
+    }
+    yield heading("What became of tool results")
+    yield table(
+        [("", "left"), ("results", "right"), ("tokens", "right"), ("", "right"), ("", "left")],
+        [
+            [
+                words[fate],
+                count(number),
+                count(size),
+                percent(part(size, tokens)),
+                bar(part(size, tokens)),
+            ]
+            for fate, (number, size) in fates.items()
+        ],
+    )
+
+
+def _repeats(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableType]:
+    if one.repeats:
+        older = sum(row.older for row in one.repeats)
+        note = f"{len(one.repeats)} in all; {count(older)} tokens in results but the newest"
+        yield heading("Repeated calls", note=note)
+        yield table(
+            [
+                *([("session", "left")] if many else []),
+                ("tool", "left"),
+                ("about", "left"),
+                ("times", "right"),
+                ("older tokens", "right"),
+            ],
+            [
+                [
+                    *([tail(row.where.session, _NAME)] if many else []),
+                    start(row.tool, _NAME),
+                    tail(row.subject, _PATH) if row.subject else start(row.arguments, _PATH),
+                    str(row.times),
+                    count(row.older),
+                ]
+                for row in one.repeats[:top]
+            ],
+        )
+    if one.versions:
+        older = sum(row.older for row in one.versions)
+        note = f"{len(one.versions)} in all; {count(older)} tokens that a newer one covers"
+        yield heading("Superseded versions", note=note)
+        yield table(
+            [
+                *([("session", "left")] if many else []),
+                ("of", "left"),
+                ("older versions", "right"),
+                ("tokens", "right"),
+            ],
+            [
+                [
+                    *([tail(row.where.session, _NAME)] if many else []),
+                    tail(row.subject, _PATH),
+                    str(row.superseded),
+                    count(row.older),
+                ]
+                for row in one.versions[:top]
+            ],
+        )
+
+
+def _uses(one: Inspection) -> Iterator[RenderableType]:
+    if not one.uses:
+        return
+    note = "0.0 is the beginning of the window, 1.0 its end"
+    yield heading("Where the text that was used later lay", note=note)
+    where = _histogram("position", positions(one.uses))
+    yield Columns([Group(where), Group(_histogram("used after", ages(one.uses)))], padding=(0, 4))
+
+
+def _histogram(title: str, bins: Sequence[Bin]) -> RenderableType:
+    highest = max((one.uses for one in bins), default=0)
+    return table(
+        [(title, "left"), ("uses", "right"), ("", "left")],
+        [[one.label, str(one.uses), bar(part(one.uses, highest), 16)] for one in bins],
+    )
+
+
+def _cache(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableType]:
+    if not one.cache:
+        return
+    diagnoses = [step.diagnosis for step in one.cache]
+    misses = sorted(
+        (step for step in one.cache if step.diagnosis.lost), key=lambda step: -step.diagnosis.lost
+    )
+    whole = f"{len(misses)} misses in {len(one.cache)} requests"
+    lost = f"cost {usd(sum(step.usd for step in misses))} more than hits"
+    yield heading("Prompt cache, expected and seen", note=f"{whole}; they {lost}")
+    rows = []
+    for kind, words in ((Outcome.EXPIRY, "expired"), (Outcome.DROP, "dropped before it expired")):
+        found = score(diagnoses, kind)
+        some = [step for step in misses if step.diagnosis.observed is kind]
+        rows.append(
+            [
+                words,
+                str(found.hits + found.overlooked),
+                str(found.hits + found.false_alarms),
+                percent(found.precision),
+                percent(found.recall),
+                count(sum(step.diagnosis.lost for step in some)),
+                usd(sum(step.usd for step in some)),
+            ]
+        )
+    yield table(
+        [
+            ("", "left"),
+            ("seen", "right"),
+            ("expected", "right"),
+            ("precision", "right"),
+            ("recall", "right"),
+            ("tokens lost", "right"),
+            ("USD", "right"),
+        ],
+        rows,
+    )
+    if misses:
+        yield Text("")
+        yield table(
+            [
+                *([("session", "left")] if many else []),
+                ("thread", "left"),
+                ("step", "right"),
+                ("after", "right"),
+                ("lost", "right"),
+                ("USD", "right"),
+                ("expected", "left"),
+                ("cause of the miss", "fold"),
+            ],
+            [
+                [
+                    *([tail(step.session, _NAME)] if many else []),
+                    start(step.thread, 16),
+                    str(step.step),
+                    span(step.diagnosis.gap),
+                    count(step.diagnosis.lost),
+                    usd(step.usd),
+                    step.diagnosis.predicted.outcome.value,
+                    step.diagnosis.cause,
+                ]
+                for step in misses[:top]
+            ],
+        )
+
+
+def _file(one: Inspection) -> Iterator[RenderableType]:
+    if one.damage:
+        yield heading("Damage", note="what could not be read as it should; the rest was")
+        for row in one.damage:
+            where = f"  {row.source} line {row.damage.line}: {row.damage.words}"
+            yield Text(plain(where), style="yellow", overflow="fold")
+    if one.skipped:
+        rows = sorted(one.skipped.items(), key=lambda item: -item[1])
+        shown = ", ".join(f"{number} {kind}" for kind, number in rows[:_SKIPPED_SHOWN])
+        more = sum(number for _, number in rows[_SKIPPED_SHOWN:])
+        rest = f", {more} others" if more else ""
+        yield Text("\n" + plain(f"no part of the conversation: {shown}{rest}"), style="dim")
+
+
+def _cached(bill: Bill) -> float | None:
+    return bill.usage.cache_read / bill.usage.prompt if bill.usage.prompt else None
+
+
+def _usd(bill: Bill) -> str:
+    return usd(bill.usd) if bill.requests > bill.unreported else "-"

@@ -1,0 +1,143 @@
+"""How results reach the terminal: one place that writes, and the spellings of numbers.
+
+Invariant: text of a transcript is shown as text: no control character of it reaches the terminal
+and none of it is read as markup.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+PIPED_WIDTH = 132
+"""Columns when the output is no terminal."""
+
+_FOLDED = 26
+"""The least width of a column that folds, so that it does not become a pillar of words."""
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def emit(renderables: Iterable[RenderableType]) -> None:
+    """Writes rendered things to stdout, each on its own lines."""
+    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    console = Console(width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
+    with console.capture() as captured:
+        for one in renderables:
+            console.print(one)
+    # Rich pads lines to the width; nobody wants that in a file.
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def emit_json(value: Any) -> None:
+    """Writes one JSON value to stdout: ASCII, and null for what is no finite number."""
+    sys.stdout.write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
+
+
+def heading(text: str, *, note: str = "") -> Text:
+    """A title above a table; `note` says how to read it."""
+    title = Text("\n").append(plain(text), style="bold")
+    return title.append(f"  {note}" if note else "", style="dim")
+
+
+def table(
+    columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str | Text]]
+) -> RenderableType:
+    """A compact table; each column is its title and how it is laid: left, right, or fold (on several
+    lines where the screen is narrow)."""
+    made = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+    for title, lay in columns:
+        fold = lay == "fold"
+        made.add_column(
+            title,
+            justify="right" if lay == "right" else "left",
+            # Where the screen is narrow, rich takes from columns that may wrap first.
+            no_wrap=not fold,
+            overflow="fold" if fold else "ellipsis",
+            min_width=_FOLDED if fold else None,
+        )
+    for row in rows:
+        made.add_row(*(one if isinstance(one, Text) else Text(plain(one).strip()) for one in row))
+    return Padding(made, (0, 0, 0, 2))
+
+
+def plain(text: str) -> str:
+    """The text on one line, without a character that a terminal would act on."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def tail(text: str, width: int) -> str:
+    """The end of a path that is too long, which tells more than its beginning."""
+    text = plain(text)
+    return text if len(text) <= width else f"…{text[1 - width :]}"
+
+
+def start(text: str, width: int) -> str:
+    """The beginning of a text that is too long."""
+    text = plain(text[: 4 * width])
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def bar(share: float, width: int = 20) -> Text:
+    """A bar of `share` (0 to 1) of the width."""
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    whole, rest = divmod(eighths, 8)
+    return Text("█" * whole + (_EIGHTHS[rest] if rest else ""), style="cyan")
+
+
+def count(value: float) -> str:
+    """A whole number with thousands apart; from a million on, in millions."""
+    if abs(value) >= 999_999.5:
+        return f"{value / 1e6:,.{1 if abs(value) >= 1e7 else 2}f}M"
+    return f"{round(value):,}"
+
+
+def usd(value: float) -> str:
+    """US dollars; small amounts with the digits that they need."""
+    sign = "-" if value < 0 else ""
+    digits = 4 if 0 < abs(value) < 0.1 else 2
+    return f"{sign}${abs(value):,.{digits}f}"
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as percent, "-" when there is none."""
+    return "-" if share is None else f"{share:.1%}"
+
+
+def part(value: float, whole: float) -> float:
+    """A share, 0 of nothing."""
+    return value / whole if whole else 0.0
+
+
+def model_name(name: str) -> str:
+    """A model's name, "unknown" for one that is priced as a default."""
+    return "unknown" if name.startswith("default (") else name
+
+
+def span(seconds: float) -> str:
+    """A time in the unit that reads best."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float():
+            return value if isfinite(value) else None
+        case dict():
+            return {key: _finite(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_finite(one) for one in value]
+        case _:
+            return value

@@ -1,0 +1,127 @@
+"""`tenure replay`: what recorded sessions would have cost under other policies.
+
+Invariant: the reference, append-only, is always replayed too; every other figure is beside its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from tenure.cli.options import (
+    PATHS_HELP,
+    Commands,
+    add_command,
+    add_jobs,
+    add_model,
+    add_prices,
+    check_model,
+    positive,
+)
+from tenure.cli.work import Done, over_files
+from tenure.policies import by_name
+from tenure.replay.compare import BASELINE, POLICIES, Comparison, SessionResult, compare_one
+from tenure.replay.oracle import Foresight
+from tenure.replay.recording import Settings
+from tenure.traces import read
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command to the program."""
+    parser = add_command(
+        commands,
+        "replay",
+        summary="replay recorded sessions under policies, and compare what they would have cost",
+        example="tenure replay run.jsonl --policy tenure --window 100k --html report.html",
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help=PATHS_HELP)
+    parser.add_argument(
+        "--policy",
+        action="append",
+        metavar="NAME",
+        help=f"a policy to replay; may be given again (default: {', '.join(POLICIES)}; "
+        f"{BASELINE} is always among them; {Foresight.name} knows what is used later)",
+    )
+    parser.add_argument(
+        "--window",
+        type=positive,
+        metavar="N",
+        help="context window in tokens (default: the model's)",
+    )
+    add_model(parser)
+    add_prices(parser)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report as a web page")
+    parser.add_argument(
+        "--evictions", action="store_true", help="every eviction in order, not only the largest"
+    )
+    parser.add_argument(
+        "--top", type=positive, default=10, metavar="N", help="evictions to show (default: 10)"
+    )
+    parser.add_argument(
+        "--each", action="store_true", help="the full table of every session, not only of all"
+    )
+    add_jobs(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replays all sessions of the paths."""
+    check_model(arguments.model)
+    policies = policies_of(arguments.policy)
+    settings = Settings(
+        window=arguments.window,
+        model=arguments.model,
+        read=arguments.read,
+        write=arguments.write,
+    )
+    work = partial(_replay_file, policies=policies, settings=settings)
+    done = over_files(
+        arguments.paths, work, jobs=arguments.jobs, quiet=arguments.quiet or arguments.json
+    )
+    status = done.report()
+    show(Comparison(settings, done.values), done, arguments)
+    if arguments.html and done.values:
+        write_report(Comparison(settings, done.values), arguments.html)
+    return status
+
+
+def show(comparison: Comparison, done: Done[SessionResult], arguments: argparse.Namespace) -> None:
+    """Prints what was found, as JSON or as tables."""
+    if arguments.json:
+        from tenure.cli.output import emit_json
+        from tenure.cli.replay_json import as_json
+
+        emit_json(as_json(comparison, done.failures, edits=arguments.evictions))
+    elif comparison.results:
+        from tenure.cli.output import emit
+        from tenure.cli.replay_view import tables
+
+        top = None if arguments.evictions else arguments.top
+        emit(tables(comparison, top=top, each=arguments.each))
+
+
+def write_report(comparison: Comparison, path: Path) -> None:
+    """Writes the web page and says on stderr where it is."""
+    from tenure.cli.report import render
+
+    # Transcripts may hold lone surrogates, which no file can.
+    path.write_bytes(render(comparison).encode("utf-8", "replace"))
+    print(f"report: {path}", file=sys.stderr)
+
+
+def policies_of(names: Iterable[str] | None) -> tuple[str, ...]:
+    """The policies to replay, the reference first; ConfigError for one that is not known."""
+    if names is None:
+        return POLICIES
+    wanted = [name.strip() for one in names for name in one.split(",")]
+    for name in wanted:
+        if name != Foresight.name:
+            by_name(name)
+    return tuple(dict.fromkeys([BASELINE, *wanted]))
+
+
+def _replay_file(path: Path, policies: tuple[str, ...], settings: Settings) -> list[SessionResult]:
+    return [compare_one(trace, policies, settings) for trace in read(path)]

@@ -1,0 +1,113 @@
+"""The same work on many files, in as many processes as asked for.
+
+Invariant: results come in the order of the files, whatever finished first; a file that fails says
+why and the others go on. A path that names nothing is such a failure.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from tenure.cli.progress import shown
+from tenure.errors import TenureError, WireError
+from tenure.traces import find
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A path that gave nothing, and why."""
+
+    path: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T]):
+    """What all files gave, in order, and what gave nothing."""
+
+    values: tuple[T, ...]
+    failures: tuple[Failure, ...]
+
+    def report(self) -> int:
+        """Names the failures on stderr; the exit status: 1 when there is no value at all."""
+        for one in self.failures:
+            print(f"tenure: {one.words}", file=sys.stderr)
+        if not self.values:
+            print("tenure: nothing could be read", file=sys.stderr)
+        return 0 if self.values else 1
+
+
+def over_files(
+    paths: Sequence[str], work: Callable[[Path], Iterable[T]], *, jobs: int, quiet: bool
+) -> Done[T]:
+    """Does `work`, which must travel to other processes, on each file that the paths mean."""
+    files: dict[Path, None] = {}
+    failures: list[Failure] = []
+    for path in paths:
+        try:
+            found = find([path])
+        except (WireError, OSError) as error:
+            failures.append(Failure(path, str(error)))
+            continue
+        if not found:
+            failures.append(Failure(path, f"{path!r} holds no file that may be a transcript"))
+        files.update(dict.fromkeys(found))
+    values: list[T] = []
+    with shown(len(files), quiet=quiet) as advance:
+        for done in _each(partial(_attempt, work), list(files), jobs, advance):
+            values += done.values
+            failures += done.failures
+    return Done(tuple(values), tuple(failures))
+
+
+def _each(
+    attempt: Callable[[Path], Done[T]],
+    files: Sequence[Path],
+    jobs: int,
+    advance: Callable[[str], None],
+) -> Iterator[Done[T]]:
+    if jobs == 1 or len(files) < 2:
+        for file in files:
+            yield attempt(file)
+            advance(file.name)
+        return
+    # Spawned, not forked: progress and the caller may have threads.
+    pool = ProcessPoolExecutor(min(jobs, len(files)), get_context("spawn"), _end_quietly)
+    try:
+        futures: list[Future[Done[T]]] = [pool.submit(attempt, file) for file in files]
+        names = dict(zip(futures, files, strict=True))
+        for future in as_completed(futures):
+            advance(names[future].name)
+        for future in futures:
+            yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _attempt(work: Callable[[Path], Iterable[T]], file: Path) -> Done[T]:
+    try:
+        return Done(tuple(work(file)), ())
+    except (TenureError, OSError) as error:
+        return Done((), (Failure(str(file), _named(file, str(error))),))
+    except Exception as error:  # noqa: BLE001 - the program's last line, once per file
+        words = f"a bug of tenure's: {type(error).__name__}: {error}"
+        return Done((), (Failure(str(file), _named(file, words)),))
+
+
+def _named(file: Path, words: str) -> str:
+    return words if str(file) in words else f"{str(file)!r}: {words}"
+
+
+def _end_quietly() -> None:
+    """An interrupt reaches every process of the terminal; only the first has something to say."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
