@@ -15,9 +15,11 @@ from tenure.core.protocols import Counter
 from tenure.cost.models import ModelProfile, profile
 from tenure.policies import by_name
 from tenure.policies.clearing import AppendOnly
+from tenure.replay.oracle import Foresight
 from tenure.replay.outcome import Cost, SimulatedSession
-from tenure.replay.recording import Settings, prepare
-from tenure.replay.simulate import PolicyFactory, simulate
+from tenure.replay.recording import Recording, Settings, prepare
+from tenure.replay.simulate import simulate, simulate_foresight
+from tenure.replay.thread_run import Watch
 from tenure.replay.trace import Trace
 from tenure.tokens.counter import BlockCounter
 from tenure.tokens.meter import SessionMeter
@@ -118,8 +120,8 @@ def compare_one(
     settings: Settings = Settings(),  # noqa: B008
 ) -> SessionResult:
     """Replays one trace under every policy; arguments and result can cross processes."""
-    recording = prepare(trace, settings, wire_for(trace.wire), _counter)
-    sessions = {name: simulate(recording, _factory(name), _meter) for name in policies}
+    recording = recording_of(trace, settings)
+    sessions = {name: replay(recording, name) for name in policies}
     steps = sum(len(thread.replies) for thread in recording.threads)
     return SessionResult(
         trace.name,
@@ -132,8 +134,19 @@ def compare_one(
     )
 
 
-def _factory(name: str) -> PolicyFactory:
-    return lambda: by_name(name)
+def recording_of(trace: Trace, settings: Settings = Settings()) -> Recording:  # noqa: B008
+    """The trace made ready, counted by its model's own estimator."""
+    return prepare(trace, settings, wire_for(trace.wire), _counter)
+
+
+def replay(recording: Recording, policy: str, *, watch: Watch | None = None) -> SimulatedSession:
+    """The recording under the policy of that name, or "foresight".
+
+    Raises ConfigError for a policy that is not known.
+    """
+    if policy == Foresight.name:
+        return simulate_foresight(recording, _meter)
+    return simulate(recording, lambda: by_name(policy), _meter, watch=watch)
 
 
 def _counter(model: str) -> Counter:

@@ -40,8 +40,7 @@ class Settings:
     """How to replay; None means what the recorded model's profile says.
 
     `window` and `max_tokens` are in tokens; `read` and `write` are r and w, relative to the base
-    input price; `every_view` checks the rules of validity at every step instead of at those that
-    change the plan and the last.
+    input price.
     """
 
     window: int | None = None
@@ -50,7 +49,6 @@ class Settings:
     read: float | None = None
     write: float | None = None
     recall: bool = True
-    every_view: bool = False
 
     def profile_of(self, trace: Trace) -> ModelProfile:
         """The model the trace is priced as."""
