@@ -29,14 +29,14 @@ class Settings:
     Values fitted on the recorded sessions by `benchmarks/replay.py`; the optimum is flat.
     """
 
-    grace: int = 4
+    grace: int = 3
     margin: float = 2.0
     horizon: float = 0.5
     least_horizon: int = 10
     share: float = 0.10
     from_share: float = 0.20
     task_budget: int = 200_000
-    keep_steps: int = 4
+    keep_steps: int = 3
 
     def steps_ahead(self, step: int) -> int:
         """How many steps are expected to follow."""
