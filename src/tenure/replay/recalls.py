@@ -14,7 +14,7 @@ from tenure.core.recall import NAME
 
 
 def recall_call(number: int, handle: str) -> ToolCall:
-    """The call that asks for a handle; `number` counts the re-fetches of a session from 0."""
+    """The call that asks for a handle; `number` is that of its message, so no fork uses it again."""
     return ToolCall(f"recall_{number:06d}", NAME, {"handle": handle})
 
 

@@ -86,7 +86,6 @@ class ThreadRun:
         self.needs = Needs(self.machine.transcript)
         self._watch = watch
         self._number = 0
-        self._fetches = 0
         self._shared = 0
         # The recorded messages so far, and the machine's length after each: re-fetches add some.
         self.recorded: list[Message] = []
@@ -193,7 +192,7 @@ class ThreadRun:
         original = transcript.block(use.result)
         edit = edit_of(original, self.machine.plan)
         handle = edit.handle if edit is not None else ""
-        call = recall_call(self._fetches, handle)
+        call = recall_call(len(transcript), handle)
         asked = Message(call_message(wire.name, call), origin=Origin.ASSISTANT)
         self._report(usage, (asked,), at)
         made = wire.results([(call, original.text, False)])
@@ -208,7 +207,6 @@ class ThreadRun:
             for block in transcript.blocks[index]:
                 if block.call_id == call.id:
                     self.needs.fetched(use.result, block.key)
-        self._fetches += 1
         return Refetch(use.result, original.tool, tokens, missing, use.repeat, cost, handle)
 
     def _report(self, usage: Usage, messages: Sequence[Message], at: float) -> None:
