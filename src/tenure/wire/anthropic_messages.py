@@ -21,7 +21,7 @@ from tenure.core.message import (
 )
 from tenure.core.protocols import ToolCall, Violation
 from tenure.core.usage import Usage
-from tenure.errors import PlanError, RequestError, UpstreamError
+from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
 from tenure.wire.replies import anthropic_usage, as_dict, refuse_error, without_nulls
@@ -38,6 +38,7 @@ from tenure.wire.values import (
     result_text,
     text_of,
     without_media,
+    wordless,
 )
 
 # Fields that SDK objects carry as null, or for their own use, and that a request may not have.
@@ -92,7 +93,8 @@ class AnthropicMessages:
     def stand_in(self, block: Block, message: Message, text: str) -> bytes:
         """See `Wire.stand_in`; PlanError for block types whose content can't be plain text."""
         data = at_path(message.data, block.path)
-        return json_bytes(text if isinstance(data, str) else _saying(data, text, block))
+        spoken = block.path == ("content",)
+        return json_bytes(text if spoken else _saying(data, text, block))
 
     def violations(self, messages: Sequence[JsonObject]) -> list[Violation]:
         """See `rules_anthropic`."""
@@ -177,8 +179,8 @@ def _text_lens(path: Path, text: str, *, by_user: bool) -> Lens:
     return Lens(path, BlockKind.TEXT, text, origin=origin)
 
 
-def _saying(data: JsonObject, text: str, block: Block) -> JsonObject:
-    kind = data.get("type")
+def _saying(data: Any, text: str, block: Block) -> JsonObject:
+    kind = data.get("type") if is_object(data) else None
     if kind == "text":
         return {**{k: v for k, v in data.items() if k != "citations"}, "text": text}
     if kind in {"tool_result", "mcp_tool_result"}:
@@ -189,10 +191,7 @@ def _saying(data: JsonObject, text: str, block: Block) -> JsonObject:
         # Changed reasoning is refused, so its conclusion speaks as text. Thinking has no mark.
         marks = {k: v for k, v in data.items() if k == "cache_control"}
         return {"type": "text", "text": text, **marks}
-    raise PlanError(
-        f"block {block.key!r} of type {kind!r} can't say other words; leave it or drop its message",
-        message_id=block.message_id,
-    )
+    raise wordless(block, data)
 
 
 def _echo(block: Any) -> Any:

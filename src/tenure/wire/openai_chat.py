@@ -5,7 +5,6 @@ Invariant: fields of other vendors (`reasoning_content`, ...) pass untouched.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from tenure.core.message import (
 )
 from tenure.core.protocols import ToolCall, Violation
 from tenure.core.usage import Usage
-from tenure.errors import PlanError, RequestError, UpstreamError
+from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
 from tenure.wire.replies import as_dict, openai_usage, refuse_error, without_nulls
@@ -40,6 +39,7 @@ from tenure.wire.values import (
     result_content,
     result_text,
     text_of,
+    wordless,
 )
 
 _ORIGINS = {
@@ -248,10 +248,7 @@ def _saying(data: Any, text: str, block: Block) -> Any:
         return {"type": "text", "text": text, **marks}
     if block.kind is BlockKind.TEXT:
         return {**data, data["type"]: text}
-    raise PlanError(
-        f"block {block.key!r} is of a type whose words can't be changed: {json.dumps(data)[:80]}",
-        message_id=block.message_id,
-    )
+    raise wordless(block, data)
 
 
 def _echo(message: JsonObject) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tenure.core.message import (
 )
 from tenure.core.protocols import ToolCall, Violation
 from tenure.core.usage import Usage
-from tenure.errors import PlanError, RequestError, UpstreamError
+from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
 from tenure.wire.replies import as_dict, openai_usage, refuse_error, without_nulls
@@ -40,6 +40,7 @@ from tenure.wire.values import (
     result_text,
     text_of,
     without_media,
+    wordless,
 )
 
 _ROLES = {"assistant": Origin.ASSISTANT, "system": Origin.SYSTEM, "developer": Origin.SYSTEM}
@@ -235,10 +236,7 @@ def _saying(data: JsonObject, text: str, block: Block, origin: Origin) -> JsonOb
         kind = "output_text" if origin is Origin.ASSISTANT else "input_text"
         marks = {k: v for k, v in data.items() if k == "prompt_cache_breakpoint"}
         return {"type": kind, "text": text, **marks}
-    raise PlanError(
-        f"block {block.key!r} of type {data.get('type')!r} can't say other words; leave it be",
-        message_id=block.message_id,
-    )
+    raise wordless(block, data)
 
 
 def _echo(item: JsonObject) -> JsonObject:

@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from tenure.core.message import JsonObject
+from tenure.core.message import Block, JsonObject
+from tenure.errors import PlanError
 
 # Openings by which harnesses mark their own speech in messages of role user.
 HARNESS_TAGS = ("system-reminder", "environment_context", "local-command-stdout")
@@ -112,6 +113,15 @@ def at_path(data: Any, path: tuple[str | int, ...]) -> Any:
     for step in path:
         data = data[step]
     return data
+
+
+def wordless(block: Block, data: Any) -> PlanError:
+    """The error of a block whose content can't be plain text."""
+    kind = data.get("type") if is_object(data) else type(data).__name__
+    return PlanError(
+        f"block {block.key!r} of type {kind!r} can't say other words; leave it or drop its message",
+        message_id=block.message_id,
+    )
 
 
 def result_content(content: Any) -> str | list[Any]:
