@@ -119,7 +119,7 @@ _CLAUDE_VERSION = re.compile(
 # The first match decides. After gpt-4o all of OpenAI's models use o200k; for gpt-6 and later that
 # is assumed, nothing else having been published.
 _OPENAI = (
-    (re.compile(r"gpt-4o|gpt-4\.[1-9]|chatgpt|gpt-oss|gpt-([5-9]|\d\d)(?!\d)"), O200K),
+    (re.compile(r"gpt-4o|gpt-4\.[1-9]|chatgpt|gpt-oss|gpt-([5-9]|[12]\d)(?!\d)"), O200K),
     (re.compile(r"(^|[/:.])(o[1-9](?!\w)|codex-|computer-use-)"), O200K),
     (re.compile(r"gpt-4|gpt-3\.?5|text-embedding-"), CL100K),
 )
