@@ -211,10 +211,14 @@ def test_the_table_is_paged_filtered_and_sorted(opened: Opened) -> None:
         expect(count).to_have_text("26\u201350 of 60")
         page.get_by_role("searchbox").fill("grep")
         expect(count).to_have_text("1\u201320 of 20")
-        page.get_by_role("combobox").select_option("forced")
+        page.get_by_label("When").select_option("forced")
         expect(count).to_have_text("1\u20135 of 5")
-        page.get_by_role("combobox").select_option("")
+        page.get_by_label("When").select_option("")
         page.get_by_role("searchbox").fill("")
+        page.get_by_label("Size").select_option("2500")
+        expect(count).to_have_text("none match")
+        page.get_by_label("Size").select_option("1000")
+        expect(count).to_have_text("1\u201325 of 60")
         page.get_by_label("re-fetched only").check()
         expect(count).to_have_text("1\u20132 of 2")
         page.get_by_label("re-fetched only").uncheck()
@@ -270,6 +274,14 @@ def test_pauses_violations_and_steps_over_budget_are_marked(opened: Opened) -> N
         expect(page.locator("#caveat")).to_contain_text("at 1 step its request did not fit")
 
 
+def test_a_thread_that_follows_the_others_is_named_where_it_begins(opened: Opened) -> None:
+    names = ("main", "agent", "main", "agent", "main-2")
+    rows = [row(n, 9_000, thread=name) for n, name in enumerate(names)]
+    with opened(comparison(result({"append-only": rows, "tenure": rows}))) as page:
+        assert page.locator("#occupancy svg text", has_text="main-2").count() == 1
+        assert page.locator("#occupancy svg text", has_text="agent").count() == 0
+
+
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_nothing_sticks_out_at_any_width(opened: Opened, width: int) -> None:
     long_name = result({"append-only": [row(0, 9)], "tenure": [row(0, 9)]}, "x" * 200)
@@ -298,6 +310,14 @@ def test_every_control_has_a_name(opened: Opened) -> None:
             " || one.labels && one.labels.length)).length"
         )
         assert nameless == 0
+
+
+def test_a_session_without_steps_shows_no_charts(opened: Opened) -> None:
+    empty = result({"append-only": [], "tenure": []}, "empty")
+    with opened(comparison(usual(), empty)) as page:
+        page.get_by_role("button", name="empty").click()
+        expect(page.locator("#session-title")).to_have_text("empty")
+        assert page.locator("svg:visible").count() == 0
 
 
 def test_nothing_replayed_is_said(opened: Opened) -> None:

@@ -137,6 +137,7 @@ function choose(step) {
 
 function placeOf(step) {
   const [thread, number] = state.data.steps[step];
-  const many = state.data.threads.length > 1;
-  return `${stepName(step)} of ${whole(state.data.steps.length)}${many ? ` (${state.data.threads[thread]} ${whole(number + 1)})` : ""}`;
+  const [name, own] = [state.data.threads[thread], number === step ? "" : ` ${stepName(number)}`];
+  const where = state.data.threads.length > 1 ? ` \u00b7 ${name}${own}` : "";
+  return `${stepName(step)} of ${whole(state.data.steps.length)}${where}`;
 }

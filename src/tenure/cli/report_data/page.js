@@ -88,6 +88,9 @@ function showSession(number) {
 
 function showPolicy(name) {
   state.policy = name;
+  const choices = byId("policies");
+  const chosenOne = choices.querySelector("input:checked").parentElement;
+  choices.scrollLeft = chosenOne.offsetLeft - choices.offsetLeft - 48;
   if (byId("panel").open) byId("panel").close();
   byId("shown").replaceChildren(...names.map((one) => one === name
     ? el("span", {}, key(one), el("em", {}, one))

@@ -16,7 +16,9 @@ const highest = (lists) => lists.reduce((top, list) => list.reduce((a, b) => Mat
 function drawCharts() {
   charts.length = 0;
   state.step = null;
-  if (!state.data.steps.length) return;
+  const empty = !state.data.steps.length;
+  document.querySelectorAll("section.chart").forEach((one) => { one.hidden = empty; });
+  if (empty) return;
   drawOccupancy();
   drawSteps();
   drawSum();
@@ -34,11 +36,12 @@ function drawOccupancy() {
   byId("occupancy-sub").textContent = near
     ? `Resident tokens at each step, of a window of ${whole(limit)}; ${whole(limit - available)} are reserved for output`
     : `Resident tokens at each step; the window of ${whole(limit)} is ${(limit / peak).toFixed(1)} times the peak`;
+  for (const name of ordered()) series(chart, name, linePath(policies[name].resident, chart));
   if (near) {
     drawLimit(chart, limit, "context window");
     if (chart.y(available) - chart.y(limit) > 18) drawLimit(chart, available, "available for input");
   }
-  for (const name of ordered()) series(chart, name, linePath(policies[name].resident, chart));
+  drawThreads(chart);
   const last = chart.count - 1;
   endLabels(chart, visible().map((name) => ({ name, value: policies[name].resident[last], text: short(policies[name].resident[last]) })));
   lanes.forEach((lane, n) => drawLane(chart, lane, chart.box.top + chart.height + 28 + n * 26));
@@ -50,6 +53,24 @@ function drawOccupancy() {
       ...visible().map((name) => [name, whole(policies[name].resident[step]), key(name)]),
       ...lanes.flatMap((lane) => lane.marks.filter((one) => one.step === step).map((one) => [lane.name, one.text])),
     ],
+  });
+}
+
+// Where a thread begins after all earlier ones have ended: most often after a compaction.
+function drawThreads(chart) {
+  const ends = new Map();
+  state.data.steps.forEach(([thread], step) => ends.set(thread, step));
+  const seen = new Set();
+  state.data.steps.forEach(([thread], step) => {
+    if (!seen.has(thread) && seen.size && [...seen].every((one) => ends.get(one) < step)) {
+      const x = Math.round(chart.x(step - 0.5)) + 0.5;
+      const late = x > chart.width * 0.6;
+      chart.svg.append(
+        draw("line", { class: "axis", x1: x, x2: x, y1: chart.box.top, y2: chart.box.top + chart.height }),
+        draw("text", { x: x + (late ? -5 : 5), y: chart.box.top + chart.height - 6, "text-anchor": late ? "end" : "start" }, state.data.threads[thread]),
+      );
+    }
+    seen.add(thread);
   });
 }
 

@@ -12,7 +12,7 @@ const COLUMNS = [
   { id: "even", name: "Pays back in", value: (one) => breakEven(one), wide: true },
   { id: "again", name: "Re-fetched", value: (one) => one.again.length },
 ];
-const view = { sort: "step", down: false, find: "", when: "", again: false, step: null, page: 0, current: null };
+const view = { sort: "step", down: false, find: "", when: "", again: false, least: 0, step: null, page: 0, current: null };
 
 const nameOf = (one) => (one.tool ? (one.what === "result" ? `result of ${one.tool}` : `${one.what} of ${one.tool}`) : one.what);
 const whenOf = (one) => (WHEN[one.when] || [one.when])[0];
@@ -32,8 +32,8 @@ function chosen() {
   const column = COLUMNS.find((one) => one.id === view.sort);
   const wanted = view.find.trim().toLowerCase();
   const list = evictions().map((one, number) => ({ one, number })).filter(({ one }) =>
-    (view.step === null || one.step === view.step) && (!view.when || one.when === view.when) && (!view.again || one.again.length)
-    && (!wanted || `${nameOf(one)} ${one.words} ${one.handle} ${whenOf(one)}`.toLowerCase().includes(wanted)));
+    (view.step === null || one.step === view.step) && (!view.when || one.when === view.when) && (!view.again || one.again.length) && one.before >= view.least
+    && (!wanted || `${stepName(one.step)} ${nameOf(one)} ${one.words} ${one.handle} ${whenOf(one)}`.toLowerCase().includes(wanted)));
   const sign = view.down ? -1 : 1;
   list.sort((a, b) => {
     const [p, q] = [column.value(a.one), column.value(b.one)];
@@ -43,7 +43,7 @@ function chosen() {
 }
 
 function resetTable() {
-  Object.assign(view, { find: "", when: "", again: false, step: null, page: 0, current: null });
+  Object.assign(view, { find: "", when: "", again: false, least: 0, step: null, page: 0, current: null });
   const all = evictions();
   const freed = all.reduce((sum, one) => sum + one.before - one.after, 0);
   byId("evictions-sub").textContent = all.length
@@ -56,9 +56,11 @@ function resetTable() {
   const set = (change) => { Object.assign(view, change, { page: 0 }); fillTable(); };
   host.append(
     el("div", { class: "filters" },
-      el("input", { type: "search", placeholder: "Filter by tool, reason or handle", "aria-label": "Filter by tool, reason or handle", on: { input: (event) => set({ find: event.target.value }) } }),
+      el("input", { type: "search", placeholder: "Filter by tool, reason, step", "aria-label": "Filter by tool, reason, step or handle", on: { input: (event) => set({ find: event.target.value }) } }),
       el("select", { "aria-label": "When", on: { change: (event) => set({ when: event.target.value }) } },
         el("option", { value: "" }, "any time"), reasons.map((one) => el("option", { value: one }, (WHEN[one] || [one])[0]))),
+      el("select", { "aria-label": "Size", "data-all": "0", on: { change: (event) => set({ least: Number(event.target.value) }) } },
+        [0, 500, 1000, 2500, 5000, 10000, 25000].map((size) => el("option", { value: size }, size ? `${short(size)} tokens or more` : "any size"))),
       el("label", {}, el("input", { type: "checkbox", on: { change: (event) => set({ again: event.target.checked }) } }), " re-fetched only"),
       el("span", { id: "step-filter" }),
       el("span", { class: "count", id: "count", role: "status" })),
@@ -117,9 +119,9 @@ function rowOf(number) {
 function openStep(step) {
   const first = evictions().findIndex((one) => one.step === step);
   if (first < 0) return;
-  Object.assign(view, { step, page: 0, find: "", when: "", again: false });
+  Object.assign(view, { step, page: 0, find: "", when: "", again: false, least: 0 });
   const filters = byId("evictions-list");
-  filters.querySelectorAll("input[type=search], select").forEach((one) => { one.value = ""; });
+  filters.querySelectorAll("input[type=search], select").forEach((one) => { one.value = one.dataset.all || ""; });
   filters.querySelector("input[type=checkbox]").checked = false;
   fillTable();
   openEviction(chosen()[0]);
