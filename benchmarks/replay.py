@@ -24,6 +24,9 @@ FOLDER = ("data", "agent-sessions-dev", "claude-code")
 FEWEST_STEPS = 20
 READ_FACTORS = (0.1, 0.025)
 WRITE_FACTOR = 1.25
+# Some of these sessions were recorded with the long TTL; no figure is asked for, but a gain that
+# came from cold caches alone would show here.
+HOUR = Settings(read=0.1, write=2.0, ttl=3_600)
 WANTED = {0.1: 0.88, 0.025: 0.90}
 PROCESSES = 2
 
@@ -43,15 +46,20 @@ def run() -> dict[str, object]:
     if folder is None:
         print(absent(*FOLDER))
         return {"skipped": absent(*FOLDER)}
-    comparisons = {read_factor: _compare(folder, read_factor) for read_factor in READ_FACTORS}
-    for read_factor, comparison in comparisons.items():
-        _print_sessions(read_factor, comparison)
-    _print_totals(comparisons)
-    return {str(r): _figures(r, comparison) for r, comparison in comparisons.items()}
+    comparisons = {
+        r: _compare(folder, Settings(read=r, write=WRITE_FACTOR, ttl=300)) for r in READ_FACTORS
+    }
+    for comparison in comparisons.values():
+        _print_sessions(comparison)
+    hour = _compare(folder, HOUR)
+    _print_totals([*comparisons.values(), hour])
+    return {
+        **{str(r): _figures(r, comparison) for r, comparison in comparisons.items()},
+        "an hour": hour.as_json()["total"],
+    }
 
 
-def _compare(folder: Path, read_factor: float) -> Comparison:
-    settings = Settings(read=read_factor, write=WRITE_FACTOR)
+def _compare(folder: Path, settings: Settings) -> Comparison:
     paths = sorted(folder.glob("*.jsonl.gz"))
     with ProcessPoolExecutor(PROCESSES) as pool:
         results = pool.map(partial(_replay_file, settings=settings), paths)
@@ -67,10 +75,8 @@ def _steps(trace: Trace) -> int:
     return sum(len(thread.steps) for thread in trace.threads)
 
 
-def _print_sessions(read_factor: float, comparison: Comparison) -> None:
-    print(
-        f"\nr = {read_factor}, w = {WRITE_FACTOR}: cost over append-only (re-fetches, peak tokens)"
-    )
+def _print_sessions(comparison: Comparison) -> None:
+    print(f"\n{_terms(comparison)}: cost over append-only (re-fetches, peak tokens)")
     print(f"{'session':20}{'steps':>6}" + "".join(f"{name:>24}" for name in COMPARED))
     for result in comparison.results:
         base = result.sessions[BASELINE].cost.total
@@ -81,17 +87,25 @@ def _print_sessions(read_factor: float, comparison: Comparison) -> None:
         print(f"{result.name:20}{result.steps:>6}" + "".join(f"{cell:>24}" for cell in cells))
 
 
-def _print_totals(comparisons: dict[float, Comparison]) -> None:
-    print(f"\n{'all sessions':20}" + "".join(f"{f'r = {r}':>10}" for r in comparisons), end="")
-    print(f"{'evicted':>10}{'re-fetched':>12}  the prototype had")
+def _print_totals(comparisons: list[Comparison]) -> None:
+    """One column per setting: cost over append-only; evictions and re-fetches are of the first."""
+    print("\nall sessions: cost over append-only")
+    for number, comparison in enumerate(comparisons, 1):
+        print(f"  ({number}) {_terms(comparison)}")
+    head = "".join(f"{f'({n})':>8}" for n, _ in enumerate(comparisons, 1))
+    print(f"{'':20}{head}{'evicted':>10}{'re-fetched':>12}  the prototype had (1) and (2)")
     for name in COMPARED:
-        ratios = [comparison.ratio(name) or 0.0 for comparison in comparisons.values()]
-        total = comparisons[READ_FACTORS[0]].as_json()["total"][name]
+        ratios = "".join(f"{comparison.ratio(name) or 0.0:>8.3f}" for comparison in comparisons)
+        total = comparisons[0].as_json()["total"][name]
         print(
-            f"{name:20}"
-            + "".join(f"{ratio:>10.3f}" for ratio in ratios)
-            + f"{total['evictions']:>10}{total['refetches']:>12}  {PROTOTYPE.get(name, '')}"
+            f"{name:20}{ratios}{total['evictions']:>10}{total['refetches']:>12}"
+            f"  {PROTOTYPE.get(name, '')}"
         )
+
+
+def _terms(comparison: Comparison) -> str:
+    s = comparison.settings
+    return f"r = {s.read}, w = {s.write}, cache for {s.ttl:.0f} s"
 
 
 def _figures(read_factor: float, comparison: Comparison) -> dict[str, object]:

@@ -45,7 +45,7 @@ def run() -> dict[str, object]:
                 for name, one in laws.items():
                     totals[name].add(one)
             for name, one in totals.items():
-                print(_line(window, name, one))
+                print(_line(window, name, one), flush=True)
             found[str(window)] = {name: vars(one) for name, one in totals.items()}
     return found
 

@@ -40,7 +40,7 @@ class Settings:
     """How to replay; None means what the recorded model's profile says.
 
     `window` and `max_tokens` are in tokens; `read` and `write` are r and w, relative to the base
-    input price.
+    input price; `ttl` is how long an unread cache entry lives, in seconds.
     """
 
     window: int | None = None
@@ -48,12 +48,18 @@ class Settings:
     model: str = ""
     read: float | None = None
     write: float | None = None
+    ttl: float | None = None
     recall: bool = True
 
     def profile_of(self, trace: Trace) -> ModelProfile:
         """The model the trace is priced as."""
         found = profile(self.model or trace.model)
-        given = {"read": self.read, "write": self.write, "context_window": self.window}
+        given = {
+            "read": self.read,
+            "write": self.write,
+            "ttl_short": self.ttl,
+            "context_window": self.window,
+        }
         return found.with_(**{k: v for k, v in given.items() if v is not None})
 
 
