@@ -167,5 +167,5 @@ def test_the_bytes_of_a_request_say_the_same_as_its_arguments(
 ) -> None:
     wire, messages = made
     head = {"model": "m", "max_tokens": 5, **({"system": "Be brief."} if system else {})}
-    text = wire.body(head, [wire.message(m) for m in messages])
+    text = wire.body(head, [wire.message(m).raw for m in messages])
     assert json.loads(text) == wire.request(head, messages)

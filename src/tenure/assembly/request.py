@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
-from tenure.core.message import Message
 from tenure.core.protocols import ToolCall
 from tenure.core.session import Outgoing, SessionMachine
 from tenure.wire.detect import AnyWire
@@ -24,12 +23,14 @@ class Request(dict[str, Any]):
         self._head = {**machine.head, "max_tokens": outgoing.max_tokens}
         super().__init__(wire.request(self._head, outgoing.view.messages))
         self._wire = wire
-        self._messages: Sequence[Message] = [e.message for e in outgoing.view.entries]
+        self._view = outgoing.view
+        self._length = len(outgoing.view.entries)
 
     @property
     def body(self) -> bytes:
         """The request as JSON."""
-        return self._wire.body(self._head, self._messages)
+        # The view grows in place when messages follow, so its length was noted.
+        return self._wire.body(self._head, self._view.raws[: self._length])
 
 
 class Calls(Sequence[ToolCall]):

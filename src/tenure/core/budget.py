@@ -54,8 +54,12 @@ class Budget:
     def reserved_output(self) -> int:
         """Kept free for the reply: max_tokens, but no more than an eighth of the window unless
         the smallest acceptable output needs it; `output_for` lowers max_tokens to what is left."""
-        least = min(self.min_output, self.max_tokens)
-        return max(least, min(self.max_tokens, self.window // 8))
+        return max(self.least_output, min(self.max_tokens, self.window // 8))
+
+    @property
+    def least_output(self) -> int:
+        """The smallest reply worth asking for; in a small window a quarter of it will do."""
+        return min(self.min_output, self.max_tokens, max(1, self.window // 4))
 
     @property
     def overhead(self) -> int:
@@ -84,18 +88,26 @@ class Budget:
         """Resident message tokens over available ones."""
         return resident / max(1, self.available)
 
+    def leaves(self, prompt: int) -> int:
+        """What a request of `prompt` tokens leaves of the window for the reply."""
+        return self.window - prompt - MARGIN
+
+    def leaves_all(self, prompt: int) -> bool:
+        """True when a request of `prompt` tokens need not lower max_tokens."""
+        return self.leaves(prompt) >= self.max_tokens
+
     def output_for(self, prompt: int) -> int:
         """max_tokens for a request of `prompt` tokens, lowered so that both fit the window.
 
         Raises BudgetError when less than the smallest acceptable output is left.
         """
-        room = self.window - prompt - MARGIN
-        if room < min(self.min_output, self.max_tokens):
+        room = self.leaves(prompt)
+        if room < self.least_output:
             raise BudgetError(
                 f"the request needs {prompt} tokens and leaves {max(0, room)} of {self.window} "
-                f"for the reply, under the {min(self.min_output, self.max_tokens)} it must have; "
-                "evict or compact first, or lower max_tokens",
-                needed=prompt + min(self.min_output, self.max_tokens),
+                f"for the reply, under the {self.least_output} it must have; evict or compact "
+                "first, or lower max_tokens",
+                needed=prompt + self.least_output,
                 available=self.window,
             )
         return min(self.max_tokens, room)

@@ -23,7 +23,7 @@ class Plan:
 
     def __init__(self, edits: Iterable[Edit] = ()) -> None:
         self.edits: tuple[Edit, ...] = tuple(edits)
-        _check(self.edits)
+        _check(self.edits, set(), set())
 
     def __len__(self) -> int:
         return len(self.edits)
@@ -39,7 +39,18 @@ class Plan:
 
     def add(self, *edits: Edit) -> Plan:
         """The plan with these edits at the end; PlanError when one overlaps another."""
-        return Plan((*self.edits, *edits)) if edits else self
+        if not edits:
+            return self
+        _check(edits, set(self.by_key), {span[:2] for span in self._all_spans})
+        grown = Plan()
+        grown.edits = (*self.edits, *edits)
+        # Long sessions have thousands of edits, and plans grow: carried over, not made anew.
+        grown.by_key = {**self.by_key, **_by_key(edits)}
+        return grown
+
+    def extends(self, earlier: Plan) -> bool:
+        """True when this plan is the earlier one with edits (or none) added at its end."""
+        return self.edits[: len(earlier.edits)] == earlier.edits
 
     def without(self, *edits: Edit) -> Plan:
         """The plan without these edits; PlanError when one is not in it."""
@@ -50,6 +61,8 @@ class Plan:
 
     def diff(self, earlier: Plan) -> tuple[tuple[Edit, ...], tuple[Edit, ...]]:
         """What this plan has that `earlier` lacks, and the reverse."""
+        if self.extends(earlier):
+            return self.edits[len(earlier.edits) :], ()
         mine, theirs = set(self.edits), set(earlier.edits)
         added = tuple(e for e in self.edits if e not in theirs)
         return added, tuple(e for e in earlier.edits if e not in mine)
@@ -57,32 +70,26 @@ class Plan:
     @cached_property
     def by_key(self) -> Mapping[str, Drop | Replace]:
         """The edit of each edited block, by block key."""
-        return {
-            target: edit
-            for edit in self.edits
-            if not isinstance(edit, Insert)
-            for target in edit.targets
-            if isinstance(target, str)
-        }
+        return _by_key(self.edits)
 
     @cached_property
     def spans(self) -> tuple[tuple[int, int, Drop | Replace], ...]:
         """The outermost spans by first message: (first, last, edit)."""
-        every = sorted(
-            (
-                (*target.bounds, edit)
-                for edit in self.edits
-                if not isinstance(edit, Insert)
-                for target in edit.targets
-                if isinstance(target, Span)
-            ),
-            key=lambda s: (s[0], -s[1]),
-        )
         outer: list[tuple[int, int, Drop | Replace]] = []
-        for span in every:
+        for span in sorted(self._all_spans, key=lambda s: (s[0], -s[1])):
             if not outer or span[0] > outer[-1][1]:
                 outer.append(span)
         return tuple(outer)
+
+    @cached_property
+    def _all_spans(self) -> list[tuple[int, int, Drop | Replace]]:
+        return [
+            (*target.bounds, edit)
+            for edit in self.edits
+            if not isinstance(edit, Insert)
+            for target in edit.targets
+            if isinstance(target, Span)
+        ]
 
     @cached_property
     def inserts(self) -> Mapping[str, tuple[Insert, ...]]:
@@ -103,9 +110,17 @@ class Plan:
         return any(first <= index <= last for first, last, _ in self.spans)
 
 
-def _check(edits: tuple[Edit, ...]) -> None:
-    keys: set[str] = set()
-    spans: set[tuple[int, int]] = set()
+def _by_key(edits: Iterable[Edit]) -> dict[str, Drop | Replace]:
+    return {
+        target: edit
+        for edit in edits
+        if not isinstance(edit, Insert)
+        for target in edit.targets
+        if isinstance(target, str)
+    }
+
+
+def _check(edits: tuple[Edit, ...], keys: set[str], spans: set[tuple[int, int]]) -> None:
     for edit in edits:
         for target in edit.targets:
             if isinstance(target, Span):

@@ -47,11 +47,13 @@ class PlanChanged:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """A request was made over the first `length` messages, estimated at `tokens` of input."""
+    """A request was made over the first `length` messages, estimated at `tokens` of input, and
+    asked for `max_tokens` of output (0: nothing was sent, e.g. in a fork's past)."""
 
     length: int
     tokens: int
     at: float
+    max_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,8 @@ def encode(record: Record) -> bytes:
         case PlanChanged(added=added, removed=removed):
             body["added"] = [_from_edit(e) for e in added]
             body["removed"] = [_from_edit(e) for e in removed]
-        case Requested(length=length, tokens=tokens):
-            body |= {"length": length, "tokens": tokens}
+        case Requested(length=length, tokens=tokens, max_tokens=max_tokens):
+            body |= {"length": length, "tokens": tokens, "max_tokens": max_tokens}
         case Reported(usage=usage):
             body["usage"] = asdict(usage) if usage else None
         case Recalled(handle=handle, price=price):
@@ -164,7 +166,7 @@ _READERS: dict[str, Callable[[Any, float], Record]] = {
     "PlanChanged": lambda b, at: PlanChanged(
         tuple(_to_edit(e) for e in b["added"]), tuple(_to_edit(e) for e in b["removed"]), at
     ),
-    "Requested": lambda b, at: Requested(b["length"], b["tokens"], at),
+    "Requested": lambda b, at: Requested(b["length"], b["tokens"], at, b["max_tokens"]),
     "Reported": lambda b, at: Reported(Usage(**b["usage"]) if b["usage"] else None, at),
     "Cancelled": lambda _, at: Cancelled(at),
     "Recalled": lambda b, at: Recalled(b["handle"], b["price"], at),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenure.core import recall
 from tenure.core.budget import Budget
@@ -37,6 +37,9 @@ from tenure.errors import BudgetError, SessionError
 
 # The tokens of a recall call as the model writes it; the price of a re-fetch counts them.
 RECALL_CALL_TOKENS = 60
+# A reported prompt with more bytes per token than any text has is not the whole prompt: some
+# gateways leave out what came from the cache. It is not counted from.
+_MOST_BYTES_A_TOKEN = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,14 @@ class Outgoing:
     view: View
     tokens: int
     max_tokens: int
+
+
+class _Size(NamedTuple):
+    """A view's input tokens: the figure to go by, our own estimate, and an upper bound."""
+
+    tokens: int
+    estimate: int
+    upper: int
 
 
 class SessionMachine:
@@ -137,14 +148,16 @@ class SessionMachine:
             return self.outgoing
         self._refuse_unready()
         cold = self._is_cold(at)
-        edits = self._decide(cold=cold)
-        plan = self.plan.add(*edits)
-        tokens = yield from self._fit(plan)
-        max_tokens = self.budget.output_for(tokens)
-        records: list[Record] = [PlanChanged(tuple(edits), (), at)] if edits else []
-        yield from self.commit(*records, Requested(len(self.transcript), tokens, at))
-        self.outgoing = Outgoing(self._view, tokens, max_tokens)
-        return self.outgoing
+        edits = tuple(self._decide(cold=cold))
+        size = yield from self._measure(self.plan.add(*edits))
+        if size.tokens > self.budget.limit >= size.estimate:
+            edits += tuple(self._decide_again(edits, size, cold=cold))
+            size = yield from self._measure(self.plan.add(*edits))
+        self._refuse_too_large(size.tokens)
+        requested = Requested(len(self.transcript), size.tokens, at, self._output_for(size))
+        records: list[Record] = [PlanChanged(edits, (), at)] if edits else []
+        yield from self.commit(*records, requested)
+        return Outgoing(self._view, size.tokens, requested.max_tokens)
 
     def reply(self, data: JsonObject, at: float) -> Flow[None]:
         """Takes in the provider's reply to the open request."""
@@ -241,13 +254,14 @@ class SessionMachine:
             self.ledger.saved += self.parts.profile.read * self._freed
         self._sent_tokens = record.tokens
         self.last_at = record.at
-        self.outgoing = Outgoing(self._view, record.tokens, 0)
+        self.outgoing = Outgoing(self._view, record.tokens, record.max_tokens)
 
     def _count_usage(self, usage: Usage | None) -> None:
         self.outgoing = None
+        bound = self.parts.meter.bound(self.transcript)
         if usage is None:
             usage = Usage(cache_read=self._sent_tokens)
-        else:
+        elif usage.prompt * _MOST_BYTES_A_TOKEN >= bound:
             self.parts.meter.report(usage, len(self.transcript), self.plan)
         self.ledger.spent += self.parts.price(usage)
 
@@ -262,6 +276,14 @@ class SessionMachine:
             return ()
         return policy.propose(self.situation(cold=cold))
 
+    def _decide_again(self, edits: Sequence[Edit], size: _Size, *, cold: bool) -> Sequence[Edit]:
+        """The provider counts more than we do: decides as if the window were smaller by that."""
+        less = size.tokens - size.estimate
+        tight = replace(self.budget, usable_window=max(1, self.budget.limit - less))
+        situation = self.situation(cold=cold)
+        plan = self.plan.add(*edits)
+        return self.parts.policy.propose(replace(situation, plan=plan, budget=tight))
+
     def _sync(self) -> None:
         largest = self.parts.meter.sync(self.transcript)
         system, tools = self.parts.meter.overhead
@@ -275,25 +297,37 @@ class SessionMachine:
             self.steps, self.step, cold, self.nonce, p.recall, self.restored,
         )  # fmt: skip
 
-    def _fit(self, plan: Plan) -> Flow[int]:
+    def _measure(self, plan: Plan) -> Flow[_Size]:
+        """How large the view under a plan is: counted no closer than the decision needs."""
         meter, limit = self.parts.meter, self.budget.limit
         bound = meter.bound(self.transcript)
-        if bound <= limit:
-            return bound
+        if bound <= limit and self.budget.leaves_all(bound):
+            return _Size(bound, bound, bound)
         self._sync()
-        estimate = meter.resident(plan)
-        if estimate <= limit < meter.upper(plan):
+        estimate, upper = meter.resident(plan), meter.upper(plan)
+        if estimate <= limit < upper:
             exact = yield CountExactly(self._request_for(plan))
-            estimate = estimate if exact is None else exact
-        if estimate > limit:
+            if exact is not None:
+                return _Size(exact, estimate, exact)
+        return _Size(estimate, estimate, upper)
+
+    def _refuse_too_large(self, tokens: int) -> None:
+        if tokens > self.budget.limit:
             raise BudgetError(
-                f"the request needs about {estimate} input tokens and the budget allows {limit}; "
-                "what is left may not be evicted: compact it, shorten the pinned text, or use a "
-                "larger window",
-                needed=estimate,
-                available=limit,
+                f"the request needs about {tokens} input tokens and the budget allows "
+                f"{self.budget.limit}; what is left may not be evicted: compact it, shorten the "
+                "pinned text, or use a larger window",
+                needed=tokens,
+                available=self.budget.limit,
             )
-        return estimate
+
+    def _output_for(self, size: _Size) -> int:
+        """max_tokens that fit beside the request even if it is as large as its upper bound; the
+        smallest acceptable reply is asked for when only the estimate leaves room for it."""
+        least = self.budget.least_output
+        if self.budget.leaves(size.upper) < least:
+            return min(least, self.budget.output_for(size.tokens))
+        return self.budget.output_for(size.upper)
 
     def _request_for(self, plan: Plan) -> JsonObject:
         messages = apply(self.transcript, plan, self._view).messages

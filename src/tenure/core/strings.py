@@ -18,6 +18,11 @@ def rare_strings(text: str) -> set[str]:
     >>> sorted(rare_strings("see src/app.py: parseLine failed, twice"))
     ['parseLine', 'src/app.py']
     """
+    return set(rare_strings_in_order(text))
+
+
+def rare_strings_in_order(text: str) -> list[str]:
+    """The same, in the order in which they first stand in the text."""
     telling = _TELLING.search
-    words = {w.strip("./-") for w in set(_WORD.findall(text))}
-    return {w for w in words if len(w) >= 6 and telling(w)}
+    words = dict.fromkeys(w.strip("./-") for w in dict.fromkeys(_WORD.findall(text)))
+    return [w for w in words if len(w) >= 6 and telling(w)]

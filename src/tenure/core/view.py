@@ -33,6 +33,13 @@ class View:
         self.entries = entries
         self.seen = seen
         self._data: list[JsonObject] = []
+        self._raws: list[bytes] = []
+
+    @property
+    def raws(self) -> list[bytes]:
+        """The JSON text of each message, made once; a list that grows with the view: read only."""
+        self._raws.extend(e.message.raw for e in self.entries[len(self._raws) :])
+        return self._raws
 
     @property
     def messages(self) -> list[JsonObject]:
@@ -62,8 +69,13 @@ def apply(transcript: Transcript, plan: Plan, previous: View | None = None) -> V
     `previous` only saves work: edited messages whose edits are the same are taken from it.
     Raises PlanError when an edit names what is not in the transcript.
     """
+    grown = _regrown(transcript, plan, previous) if previous else None
+    if grown is not None:
+        return grown
     _check_targets(transcript, plan)
-    touched = _touched(transcript, plan)
+    touched = _touched(transcript, plan.by_key)
+    for source in plan.inserts:
+        touched.setdefault(transcript.index_of(source), {})
     made: dict[str, Entry] = {}
     for entry in previous.entries if previous else ():
         # Inserts share the source of the message before them, which comes first.
@@ -136,14 +148,32 @@ def _inserted(plan: Plan, index: int) -> list[Entry]:
     return [Entry(i.message, (source,), (i,)) for i in plan.inserts.get(source, ())]
 
 
-def _touched(transcript: Transcript, plan: Plan) -> dict[int, dict[Path, Drop | Replace]]:
+def _touched(
+    transcript: Transcript, by_key: Mapping[str, Drop | Replace]
+) -> dict[int, dict[Path, Drop | Replace]]:
     touched: dict[int, dict[Path, Drop | Replace]] = {}
-    for key, edit in plan.by_key.items():
+    for key, edit in by_key.items():
         block = transcript.block(key)
         touched.setdefault(block.index, {})[block.path] = edit
-    for source in plan.inserts:
-        touched.setdefault(transcript.index_of(source), {})
     return touched
+
+
+def _regrown(transcript: Transcript, plan: Plan, previous: View) -> View | None:
+    """The view when the plan only grew by block edits and no entry came or went: the usual case,
+    in which a long view is copied and only the newly touched messages are made."""
+    if not plan.extends(previous.plan) or plan.spans or plan.inserts:
+        return None
+    if len(previous.entries) != previous.seen:
+        return None
+    new = plan.edits[len(previous.plan) :]
+    indexes = {transcript.block(str(t)).index for edit in new for t in edit.targets}
+    entries = previous.entries.copy()
+    for index in sorted(indexes | set(range(previous.seen, len(transcript)))):
+        made = _entries_at(transcript, plan, index, {})
+        if len(made) != 1:
+            return None
+        entries[index : index + 1] = made
+    return View(plan, entries, len(transcript))
 
 
 def _check_targets(transcript: Transcript, plan: Plan) -> None:

@@ -25,7 +25,8 @@ class Superseded:
 
     def __init__(self) -> None:
         self.newer: dict[str, str] = {}
-        self._versions: dict[str, list[tuple[str, set[str]]]] = {}
+        # The results of each subject that nothing covers yet; read when the next one comes.
+        self._versions: dict[str, dict[str, set[str]]] = {}
 
     def see(self, transcript: Transcript, block: Block) -> None:
         """Takes in one more result."""
@@ -35,18 +36,18 @@ class Superseded:
         subject = subject_of(call)
         if subject is None:
             return
-        versions = self._versions.setdefault(subject, [])
-        strings: set[str] | None = None
+        versions = self._versions.setdefault(subject, {})
         if versions:
             strings = rare_strings(block.text)
-            self._cover(versions, strings, block.key)
-        versions.append((block.key, rare_strings(block.text) if strings is None else strings))
-
-    def _cover(self, versions: list[tuple[str, set[str]]], strings: set[str], key: str) -> None:
-        for older, held in versions[:]:
-            if held and len(held & strings) >= _COVERS * len(held):
-                self.newer[older] = key
-                versions.remove((older, held))
+            for key in [*versions]:
+                held = versions[key] or rare_strings(transcript.block(key).text)
+                versions[key] = held
+                if held and len(held & strings) >= _COVERS * len(held):
+                    self.newer[key] = block.key
+                    del versions[key]
+            versions[block.key] = strings
+        else:
+            versions[block.key] = set()
 
 
 def subject_of(call: Block) -> str | None:

@@ -13,8 +13,10 @@ from hashlib import blake2b
 from tenure.core.edit import Reason, Replace
 from tenure.core.message import Block, BlockKind
 from tenure.core.policy import Situation
-from tenure.core.strings import rare_strings
+from tenure.core.strings import rare_strings_in_order
 
+# The lengths of a string that a digest may hold, characters.
+_SHORTEST, _LONGEST = 8, 80
 _IMPERATIVE = re.compile(
     r"\b(must|never|always|do not|don't|should|only|make sure|ensure|please|keep|avoid|use|fix|"
     r"add|remove|write|need)\b",
@@ -30,12 +32,15 @@ def handle_for(nonce: str, key: str) -> str:
 def digest(text: str, *, known: Callable[[str], bool], limit: int) -> list[str]:
     """The few strings of a text most worth keeping: telling, and not `known` from elsewhere.
 
-    Paths first, then numbers-with-letters (ids, versions), then names; longer before shorter,
-    since a long string is harder to find again. `limit` is in characters.
+    Paths first, then what has a dot (file names, versions, numbers), then names; of equals the
+    first in the text. `limit` is in characters.
     """
+    if limit < _SHORTEST:
+        return []
     ranked = sorted(
-        (s for s in rare_strings(text) if len(s) <= 80 and not known(s)),
-        key=lambda s: (-_worth(s), text.find(s)),
+        (s for s in rare_strings_in_order(text) if len(s) <= _LONGEST and not known(s)),
+        key=_worth,
+        reverse=True,
     )
     kept: list[str] = []
     for s in ranked:

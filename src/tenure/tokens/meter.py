@@ -8,6 +8,7 @@ with one it is the reported prompt plus the estimates of what changed since.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -24,17 +25,11 @@ _SANE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class _Anchor:
-    """A reported prompt: for how many messages, with how much freed, against which estimate."""
+    """A reported prompt: for how many messages, with how much freed."""
 
     prompt: int
     length: int
     freed: int
-    estimate: int
-
-    @property
-    def scale(self) -> float:
-        scale = self.prompt / max(1, self.estimate)
-        return scale if 1 / _SANE < scale < _SANE else 1.0
 
 
 class SessionMeter:
@@ -56,6 +51,7 @@ class SessionMeter:
         self._bounded = 0
         self._anchor: _Anchor | None = None
         self._plan = Plan()
+        self._freed_pairs: list[tuple[int, int]] = []
         self._freed_at: list[int] = []
         self._freed_sums: list[int] = [0]
 
@@ -100,10 +96,15 @@ class SessionMeter:
 
     def replan(self, plan: Plan) -> None:
         """Takes note of a new plan; what an undone edit brings back joins the bound."""
-        restored = plan.diff(self._plan)[1]
+        added, restored = plan.diff(self._plan)
         self._bound += sum(self._upper_of(edit) for edit in restored)
         self._plan = plan
-        pairs = sorted(self._freed_by_index(plan))
+        if restored or plan.spans:
+            self._freed_pairs = self._freed_by_index(plan, plan)
+        else:
+            self._freed_pairs += self._freed_by_index(added, plan)
+        self._freed_pairs.sort()
+        pairs = self._freed_pairs
         self._freed_at = [index for index, _ in pairs]
         self._freed_sums = [0, *accumulate(f for _, f in pairs)]
 
@@ -157,11 +158,14 @@ class SessionMeter:
     def _freed(self, plan: Plan) -> int:
         if plan is self._plan:
             return self._freed_sums[-1]
-        return sum(freed for _, freed in self._freed_by_index(plan))
+        added, removed = plan.diff(self._plan)
+        if removed or plan.spans:
+            return sum(freed for _, freed in self._freed_by_index(plan, plan))
+        return self._freed_sums[-1] + sum(f for _, f in self._freed_by_index(added, plan))
 
-    def _freed_by_index(self, plan: Plan) -> list[tuple[int, int]]:
-        """What each edit frees, by message number; edits inside a span count with the span."""
-        return [pair for edit in plan for pair in self._edit_freed(edit, plan)]
+    def _freed_by_index(self, edits: Iterable[Edit], plan: Plan) -> list[tuple[int, int]]:
+        """What each of a plan's edits frees, by message number; those in a span count with it."""
+        return [pair for edit in edits for pair in self._edit_freed(edit, plan)]
 
     def _edit_freed(self, edit: Edit, plan: Plan) -> list[tuple[int, int]]:
         assert self._transcript is not None, "edits exist only after something was counted"

@@ -108,9 +108,9 @@ class AnthropicMessages:
         """A request body cut into raw slices; RequestError when it is not one."""
         return cut_body(body, key=self.key, format=self.name, origin_of=self.origin)
 
-    def body(self, head: JsonObject, messages: Sequence[Message]) -> bytes:
-        """The JSON text of a request; the text of each message is made once in its life."""
-        return render_body(head_parts(head, self.key), [m.raw for m in messages])
+    def body(self, head: JsonObject, raws: Sequence[bytes]) -> bytes:
+        """The JSON text of a request from the raw JSON of its messages."""
+        return render_body(head_parts(head, self.key), raws)
 
     def user(self, content: str | Sequence[JsonObject]) -> list[JsonObject]:
         """A user's words as a message; RequestError when empty, since the API refuses that."""

@@ -132,10 +132,10 @@ class OpenAIChat:
         """A request body cut into raw slices; RequestError when it is not one."""
         return cut_body(body, key=self.key, format=self.name, origin_of=self.origin)
 
-    def body(self, head: JsonObject, messages: Sequence[Message]) -> bytes:
-        """The JSON text of a request; the text of each message is made once in its life."""
+    def body(self, head: JsonObject, raws: Sequence[bytes]) -> bytes:
+        """The JSON text of a request from the raw JSON of its messages."""
         rest, first = _head(head)
-        raws = [json_bytes(m) for m in first] + [m.raw for m in messages]
+        raws = [*(json_bytes(m) for m in first), *raws]
         return render_body(head_parts(rest, self.key), raws)
 
     def user(self, content: str | Sequence[JsonObject]) -> list[JsonObject]:
