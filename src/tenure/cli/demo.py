@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tenure.cli.options import Commands, add_command
+from tenure.cli.options import Commands, add_command, check_out
 from tenure.cli.replay import show, write_report
 from tenure.cli.work import Done
 from tenure.core.data import read_data
@@ -42,6 +42,7 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Replays the bundled session."""
+    check_out(arguments.out)
     comparison = compare(bundled())
     show(comparison, Done(comparison.results, ()), arguments)
     write_report(comparison, arguments.out)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from tenure.cli import demo, forecast, inspect, replay
+from tenure.cli.work import words_of
 from tenure.errors import ConfigError, TenureError
 
 FAILED, MISUSED, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
@@ -44,13 +45,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except ConfigError as error:
+        return _fail(str(error), MISUSED)
     except (TenureError, OSError) as error:
-        return _fail(str(error), MISUSED if isinstance(error, ConfigError) else FAILED)
+        return _fail(words_of(error), FAILED)
     except Exception as error:  # noqa: BLE001 - the last line: whatever it was, say it kindly
         if arguments.debug:
             traceback.print_exc()
         hint = "" if arguments.debug else "; --debug shows where"
-        return _fail(f"a bug of tenure's: {type(error).__name__}: {error}{hint}", FAILED)
+        return _fail(f"{words_of(error)}{hint}", FAILED)
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from tenure.cost.models import known_models, profile
@@ -46,7 +47,7 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="files worked on at once (default: the number of processors, %(default)s)",
+        help="files worked on at once (default: one for each processor)",
     )
 
 
@@ -83,6 +84,14 @@ def check_model(name: str) -> None:
     raise ConfigError(
         f"no model is called {name!r}{meant}; known are {', '.join(known)}", key="model"
     )
+
+
+def check_out(path: Path | None) -> None:
+    """ConfigError for a file to write whose folder does not exist, before the long work."""
+    if path is not None and not path.parent.is_dir():
+        raise ConfigError(
+            f"{str(path)!r} cannot be written: there is no folder {str(path.parent)!r}", key="out"
+        )
 
 
 def positive(text: str) -> int:

@@ -7,6 +7,7 @@ and none of it is read as markup.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from math import isfinite
@@ -18,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 PIPED_WIDTH = 132
-"""Columns when the output is no terminal."""
+"""Columns when the output is no terminal and COLUMNS does not say."""
 
 _FOLDED = 26
 """The least width of a column that folds, so that it does not become a pillar of words."""
@@ -28,11 +29,12 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 def emit(renderables: Iterable[RenderableType]) -> None:
     """Writes rendered things to stdout, each on its own lines."""
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    width = shutil.get_terminal_size((PIPED_WIDTH, 50)).columns
     console = Console(width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
     with console.capture() as captured:
         for one in renderables:
-            console.print(one)
+            # A long line of text is the reader's to wrap: it may be a path to copy.
+            console.print(one, crop=not isinstance(one, Text))
     # Rich pads lines to the width; nobody wants that in a file.
     lines = (line.rstrip() for line in captured.get().splitlines())
     sys.stdout.write("\n".join(lines) + "\n")

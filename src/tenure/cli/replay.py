@@ -19,6 +19,7 @@ from tenure.cli.options import (
     add_model,
     add_prices,
     check_model,
+    check_out,
     positive,
 )
 from tenure.cli.work import Done, over_files
@@ -70,6 +71,7 @@ def add_parser(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Replays all sessions of the paths."""
     check_model(arguments.model)
+    check_out(arguments.html)
     policies = policies_of(arguments.policy)
     settings = Settings(
         window=arguments.window,

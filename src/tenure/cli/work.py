@@ -10,9 +10,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -82,32 +83,51 @@ def _each(
             advance(file.name)
         return
     # Spawned, not forked: progress and the caller may have threads.
-    pool = ProcessPoolExecutor(min(jobs, len(files)), get_context("spawn"), _end_quietly)
+    pool = ProcessPoolExecutor(min(jobs, len(files)), get_context("spawn"))
     try:
-        futures: list[Future[Done[T]]] = [pool.submit(attempt, file) for file in files]
+        with _deaf():
+            futures: list[Future[Done[T]]] = [pool.submit(attempt, file) for file in files]
         names = dict(zip(futures, files, strict=True))
         for future in as_completed(futures):
             advance(names[future].name)
         for future in futures:
             yield future.result()
+    except KeyboardInterrupt:
+        for process in active_children():
+            process.terminate()
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes started inside ignore interrupts, which reach every process of a terminal: the
+    first one alone has to answer, and ends the others."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _attempt(work: Callable[[Path], Iterable[T]], file: Path) -> Done[T]:
     try:
         return Done(tuple(work(file)), ())
-    except (TenureError, OSError) as error:
-        return Done((), (Failure(str(file), _named(file, str(error))),))
     except Exception as error:  # noqa: BLE001 - the program's last line, once per file
-        words = f"a bug of tenure's: {type(error).__name__}: {error}"
-        return Done((), (Failure(str(file), _named(file, words)),))
+        words = words_of(error)
+        named = words if str(file) in words else f"{str(file)!r}: {words}"
+        return Done((), (Failure(str(file), named),))
 
 
-def _named(file: Path, words: str) -> str:
-    return words if str(file) in words else f"{str(file)!r}: {words}"
-
-
-def _end_quietly() -> None:
-    """An interrupt reaches every process of the terminal; only the first has something to say."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def words_of(error: Exception) -> str:
+    """An error as one line for people."""
+    match error:
+        case TenureError():
+            return str(error)
+        case OSError(filename=str(name), strerror=str(words)):
+            return f"{name!r}: {words.lower()}"
+        case OSError():
+            return str(error)
+        case _:
+            return f"a bug of tenure's: {type(error).__name__}: {error}"

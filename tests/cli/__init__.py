@@ -1,0 +1,1 @@
+"""The program `tenure`, run as a user runs it."""

@@ -1,0 +1,171 @@
+"""The program as a whole: help, failures, interrupts, closed pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import tenure.cli.inspect
+from tests.cli.program import Program, command, run
+from tests.cli.sessions import errand
+
+COMMANDS = ("inspect", "replay", "forecast", "demo")
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    return errand().write(tmp_path / "errand.jsonl")
+
+
+def test_the_version_is_that_of_the_package(program: Program) -> None:
+    assert program("--version").out == f"tenure {version('tenure')}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_an_example(program: Program, name: str) -> None:
+    ran = program(name, "--help")
+    assert ran.status == 0
+    assert f"example:\n  tenure {name} " in ran.out
+
+
+def test_without_a_command_the_program_is_misused(program: Program) -> None:
+    ran = program()
+    assert ran.status == 2
+    assert "usage: tenure" in ran.err
+
+
+@pytest.mark.parametrize("name", COMMANDS[:3])
+def test_a_path_that_does_not_exist_is_said_by_name(program: Program, name: str) -> None:
+    ran = program(name, "no/such/run.jsonl")
+    assert ran.status == 1
+    assert "'no/such/run.jsonl' names no file" in ran.err
+    assert "nothing could be read" in ran.err
+    assert ran.out == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS[:3])
+def test_a_broken_file_is_named_and_the_rest_goes_on(
+    program: Program, session: Path, name: str
+) -> None:
+    broken = session.with_name("a-broken.jsonl")
+    broken.write_bytes(b"\x00\x01 nothing that anyone wrote")
+    ran = program(name, session.parent, "missing.jsonl", "--jobs", "1", "--json")
+    assert ran.status == 0
+    assert [Path(one["path"]).name for one in ran.json["failed"]] == [
+        "missing.jsonl",
+        "a-broken.jsonl",
+    ]
+    assert "a-broken.jsonl" in ran.err
+    assert len(ran.json["forecasts" if name == "forecast" else "sessions"]) == 1
+
+
+@pytest.mark.parametrize("name", COMMANDS[:3])
+def test_an_unknown_model_is_answered_by_the_known_ones(
+    program: Program, session: Path, name: str
+) -> None:
+    ran = program(name, session, "--model", "opus-of-tomorrow")
+    assert (ran.status, ran.out) == (2, "")
+    assert "no model is called 'opus-of-tomorrow'" in ran.err
+    assert "claude-opus-4-5" in ran.err
+
+
+def test_a_bug_in_one_file_is_told_in_one_line(
+    program: Program, session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(path: Path) -> None:
+        raise ZeroDivisionError(path.name)
+
+    monkeypatch.setattr(tenure.cli.inspect, "read", fails)
+    ran = program("inspect", session)
+    assert ran.status == 1
+    assert "a bug of tenure's: ZeroDivisionError: errand.jsonl" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_bug_of_the_program_is_told_kindly_and_in_full_when_asked(
+    program: Program, session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(tenure.cli.inspect, "over_files", fails)
+    ran = program("inspect", session)
+    assert ran.status == 1
+    assert ran.err == "tenure: a bug of tenure's: ZeroDivisionError: oops; --debug shows where\n"
+    assert "Traceback" in program("inspect", session, "--debug").err
+
+
+@pytest.mark.parametrize("name", COMMANDS[:3])
+def test_nothing_but_json_reaches_stdout_and_nothing_stderr(
+    program: Program, session: Path, name: str
+) -> None:
+    ran = program(name, session, "--json")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.json["failed"] == []
+
+
+def test_more_processes_change_nothing_but_the_time(session: Path) -> None:
+    errand().say("more").write(session.with_name("other.jsonl"))
+    alone = run("inspect", session.parent, "--json", "--jobs", "1")
+    together = run("inspect", session.parent, "--json", "--jobs", "2")
+    assert (together.status, together.err) == (0, "")
+    assert alone.out == together.out
+
+
+def test_a_closed_pipe_ends_the_program_without_a_word(session: Path) -> None:
+    for number in range(3):
+        errand().write(session.with_name(f"other{number}.jsonl"))
+    reads_nothing, writes = os.pipe()
+    os.close(reads_nothing)
+    done = subprocess.run(
+        command("inspect", session.parent, "--json", "--jobs", "1"),
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=300,
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_an_interrupt_ends_the_program_without_a_word(session: Path) -> None:
+    long = errand()
+    for number in range(400):
+        long.call("Bash", {"command": f"step {number}"}, f"value_{number} " * 2_000)
+    for number in range(4):
+        long.write(session.with_name(f"long{number}.jsonl"))
+    process = subprocess.Popen(
+        command("replay", session.parent, "--jobs", "2"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    time.sleep(3)  # until it is at work
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=300)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_terminal_without_the_characters_is_written_to_all_the_same(session: Path) -> None:
+    ran = run("inspect", session, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert ran.status == 0
+    assert "Where the tokens went" in ran.out
+
+
+def test_control_characters_of_a_transcript_do_not_reach_the_terminal(
+    program: Program, tmp_path: Path
+) -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J[bold]x[/bold]\ud800"
+    session = errand().call(f"Read{hostile}", {"file_path": f"a/{hostile}.py"}, hostile * 500)
+    session.call("Read", {"file_path": "b"}, "x").say("done")
+    for name in ("inspect", "replay"):
+        ran = program(name, session.write(tmp_path / "hostile.jsonl"))
+        assert ran.status == 0
+        assert not set(ran.out) & set("\x1b\x07")
+    assert "[bold]x[/bold]" in program("inspect", tmp_path / "hostile.jsonl").out

@@ -1,0 +1,165 @@
+"""`tenure replay` and `tenure demo`: the comparison as tables, JSON and a web page."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tenure.cli.demo
+from tenure.policies import names
+from tests.cli.program import Program
+from tests.cli.sessions import errand
+
+FIGURES = {"cost", "refetches", "violations", "evictions", "peak_tokens"}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    return errand().write(tmp_path / "errand.jsonl")
+
+
+def test_the_json_has_the_figures_of_every_policy(program: Program, session: Path) -> None:
+    found = program("replay", session, "--json").json
+    policies = ["append-only", "clear-100k-keep-3", "clear-every-step", "tenure"]
+    assert list(found["total"]) == policies
+    (one,) = found["sessions"]
+    assert list(one["policies"]) == policies
+    for name, row in one["policies"].items():
+        assert row.keys() >= FIGURES
+        assert all(isinstance(row[figure], int | float) for figure in FIGURES)
+        assert found["total"][name]["cost"] == pytest.approx(row["cost"])
+        assert row["usd"] == pytest.approx(row["cost"] * 5e-6)
+        assert row["violations"] == 0
+
+
+def test_append_only_evicts_nothing_and_is_the_measure(program: Program, session: Path) -> None:
+    found = program("replay", session, "--json").json["total"]
+    assert found["append-only"]["evictions"] == 0
+    assert found["append-only"]["ratio"] == 1
+    assert found["clear-every-step"]["evictions"] > 0
+    for row in found.values():
+        assert row["ratio"] == pytest.approx(row["cost"] / found["append-only"]["cost"])
+
+
+def test_chosen_policies_stand_beside_append_only(program: Program, session: Path) -> None:
+    ran = program("replay", session, "--json", "--policy", "clear-every-step,tenure")
+    assert list(ran.json["total"]) == ["append-only", "clear-every-step", "tenure"]
+    again = program("replay", session, "--json", "--policy", "tenure", "--policy", "foresight")
+    assert list(again.json["total"]) == ["append-only", "tenure", "foresight"]
+
+
+def test_an_unknown_policy_is_answered_by_the_known_ones(program: Program, session: Path) -> None:
+    ran = program("replay", session, "--policy", "tenor")
+    assert (ran.status, ran.out) == (2, "")
+    assert "no policy is called 'tenor'" in ran.err
+    assert all(name in ran.err for name in names())
+
+
+def test_prices_and_the_window_can_be_named(program: Program, session: Path) -> None:
+    dear = program("replay", session, "--json", "--read", "0.2", "--write", "2.5").json
+    parts = dear["total"]["append-only"]["parts"]
+    plain = program("replay", session, "--json").json["total"]["append-only"]["parts"]
+    assert parts["read"] == pytest.approx(plain["read"] * 2)
+    assert parts["written"] == pytest.approx(plain["written"] * 2)
+    small = program("replay", session, "--json", "--window", "60k").json["sessions"][0]
+    assert {row["window"] for row in small["policies"].values()} == {60_000}
+
+
+def test_a_window_that_is_too_small_is_counted_and_not_an_error(
+    program: Program, session: Path
+) -> None:
+    found = program("replay", session, "--json", "--window", "22k").json["total"]
+    assert found["append-only"]["over_budget"] > 0
+
+
+@pytest.mark.parametrize(
+    "words", [("--window", "0"), ("--window", "many"), ("--read", "-1"), ("--jobs", "0.5")]
+)
+def test_a_number_that_makes_no_sense_is_a_misuse(
+    program: Program, session: Path, words: tuple[str, str]
+) -> None:
+    ran = program("replay", session, *words)
+    assert ran.status == 2
+    assert repr(words[1]) in ran.err
+
+
+def test_every_eviction_is_listed_on_demand(program: Program, session: Path) -> None:
+    found = program("replay", session, "--json", "--evictions", "--policy", "clear-every-step")
+    row = found.json["sessions"][0]["policies"]["clear-every-step"]
+    assert len(row["edits"]) == row["evictions"] > 3
+    first = row["edits"][0]
+    assert first["about"] == "src/alpha.py"
+    assert first["tokens_before"] > first["tokens_after"]
+    assert {"thread", "step", "tool", "words", "when", "price", "saves", "handle"} <= first.keys()
+    assert [one["step"] for one in row["edits"]] == sorted(one["step"] for one in row["edits"])
+
+
+def test_the_tables_show_what_was_evicted_and_why(program: Program, session: Path) -> None:
+    policy = ("--policy", "clear-every-step")
+    some = program("replay", session, *policy, "--top", "2").out
+    assert "What clear-every-step evicted" in some
+    assert "the 2 largest of" in some
+    every = program("replay", session, *policy, "--evictions").out
+    assert "in order of" in every
+    assert every.count("src/alpha.py") >= 1
+    for column in ("ratio", "read", "written", "re-fetches", "peak tokens", "violations"):
+        assert column in every
+
+
+def test_many_sessions_are_a_row_each_and_a_total(program: Program, session: Path) -> None:
+    errand().say("more").write(session.with_name("second.jsonl"))
+    out = program("replay", session.parent, "--jobs", "1").out
+    assert "2 sessions" in out
+    assert "All 2 sessions" in out
+    found = program("replay", session.parent, "--json", "--jobs", "1").json
+    costs = [one["policies"]["tenure"]["cost"] for one in found["sessions"]]
+    assert found["total"]["tenure"]["cost"] == pytest.approx(sum(costs))
+
+
+def test_the_report_is_written_where_asked(program: Program, session: Path) -> None:
+    page = session.with_name("report.html")
+    ran = program("replay", session, "--json", "--html", page)
+    assert ran.err == f"report: {page}\n"
+    assert ran.json["total"]
+    assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+def test_a_report_without_a_folder_is_refused_before_the_work(
+    program: Program, session: Path
+) -> None:
+    ran = program("replay", session, "--html", session.parent / "none" / "report.html")
+    assert (ran.status, ran.out) == (2, "")
+    assert "there is no folder" in ran.err
+
+
+def test_the_demo_replays_what_ships_inside_the_package(
+    program: Program, session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = importlib.import_module("tenure.core.data").read_data
+
+    def read_data(name: str) -> bytes:
+        return session.read_bytes() if name == tenure.cli.demo.SESSION else bytes(data(name))
+
+    monkeypatch.setattr(tenure.cli.demo, "read_data", read_data)
+    page = session.with_name("demo.html")
+    ran = program("demo", "--out", page)
+    assert ran.status == 0
+    assert ran.err == f"report: {page}\n"
+    assert "tenure" in ran.out
+    assert "append-only" in ran.out
+    assert page.stat().st_size > 10_000
+    assert program("demo", "--out", page, "--json").json["sessions"][0]["name"] == "demo"
+
+
+@pytest.mark.parametrize("folder", ["codex", "tau-bench"])
+def test_recorded_sessions_are_replayed_without_a_failure(
+    program: Program, shared_data: Callable[..., Path], folder: str
+) -> None:
+    recorded = shared_data("data", "agent-sessions-dev", folder)
+    ran = program("replay", recorded, "--json", "--policy", "tenure")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.json["failed"] == []
+    assert ran.json["total"]["tenure"]["violations"] == 0
