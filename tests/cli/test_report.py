@@ -20,6 +20,7 @@ from tenure.replay.compare import Comparison
 from tenure.replay.oracle import Foresight
 from tenure.replay.outcome import Cost
 from tenure.replay.recording import Settings
+from tenure.replay.simulate import simulate
 from tests.cli.report_cases import (
     HOSTILE,
     comparison,
@@ -30,6 +31,7 @@ from tests.cli.report_cases import (
     row,
     usual,
 )
+from tests.replay.recorded import Recorder, meter, recording_of
 
 MONEY = st.floats(0, 1e6)
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -119,6 +121,24 @@ def test_a_pause_is_marked_where_a_thread_outwaits_its_cache() -> None:
     session, _ = rows(result({"tenure": every}), Settings())
     assert session["prices"]["ttl"] == 300
     assert session["pauses"] == [{"step": 2, "seconds": 400}]
+
+
+def test_a_replayed_session_shows_its_tombstones_and_what_was_fetched_again() -> None:
+    run = Recorder().user("find it")
+    run.call("Read", {"path": "a.py"}, "retry_limit_7 = 3\n" + "x = 1\n" * 600)
+    for n in range(6):
+        run.call("Grep", {"pattern": f"p{n}"}, f"nothing {n}\n" * 300)
+    run.call("Bash", {"command": "grep retry_limit_7 ."}, "none").say("done")
+    recording = recording_of([run.thread()])
+    replayed = simulate(recording, lambda: tenure.policies.by_name("clear-every-step"), meter)
+    found = result({"clear-every-step": replayed.rows})
+    session, texts = rows(found, recording.settings)
+    policy = session["policies"]["clear-every-step"]
+    read = next(one for one in policy["evictions"] if one["tool"] == "Read")
+    assert texts[read["original"]].startswith("retry_limit_7 = 3")
+    assert read["handle"] in texts[read["standIn"]]
+    fetched = [policy["refetches"][n] for n in read["again"]]
+    assert [one["missing"] for one in fetched] == [["retry_limit_7"]]
 
 
 def test_a_text_is_stored_once_however_many_policies_evict_it() -> None:

@@ -67,7 +67,7 @@ function drawThreads(chart) {
       const late = x > chart.width * 0.6;
       chart.svg.append(
         draw("line", { class: "axis", x1: x, x2: x, y1: chart.box.top, y2: chart.box.top + chart.height }),
-        draw("text", { x: x + (late ? -5 : 5), y: chart.box.top + chart.height - 6, "text-anchor": late ? "end" : "start" }, state.data.threads[thread]),
+        draw("text", { x: x + (late ? -5 : 5), y: chart.box.top + chart.height - 6, "text-anchor": late ? "end" : "start" }, late ? `${state.data.threads[thread]} \u2192` : state.data.threads[thread]),
       );
     }
     seen.add(thread);
