@@ -176,6 +176,8 @@ def test_a_pause_longer_than_the_cache_lives_makes_everything_be_written_again()
     r.steps[2:] = [replace(step, at=(step.at or 0) + 301) for step in r.steps[2:]]
     rows = replayed(r, AppendOnly).rows
     assert rows[2].usage == Usage(cache_write=rows[2].resident, output=20)
+    rows = replayed(r, AppendOnly, Settings(ttl=3_600)).rows
+    assert rows[2].usage.cache_read == rows[1].resident
 
 
 def test_a_violation_counts_only_when_the_unedited_messages_lack_it() -> None:
