@@ -11,7 +11,7 @@ export PYENV_VERSION := $(shell pyenv versions --bare 2>/dev/null | paste -sd: -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help version demo screenshot test check bench fuzz setup browser format constraints clean
+.PHONY: help version demo record-demo screenshot test check bench fuzz setup browser format constraints clean
 
 help:
 	@echo "make demo         replay the bundled session and write demo-report.html"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench        print the figures that the README quotes"
 	@echo "make fuzz         run the properties marked fuzz with many examples"
 	@echo "make screenshot   take the README's picture of the demo report anew"
+	@echo "make record-demo  record the bundled session anew (Python 3.12 or newer, for ctok)"
 	@echo "make format       format the code and fix what lint can fix"
 	@echo "make constraints  pin the dependencies anew (UPGRADE=1 raises versions)"
 	@echo "make setup clean  make .venv; remove what was made"
@@ -30,6 +31,9 @@ demo: setup
 
 screenshot: demo browser
 	$(BIN)/python -m scripts.report_screenshot demo-report.html docs/images/report.png
+
+record-demo: setup
+	$(BIN)/python -m scripts.record_demo
 
 test: setup browser
 	$(BIN)/python -m pytest -n 2 $(ARGS)

@@ -56,12 +56,14 @@ def edit(path: str, old: str, new: str) -> Call:
     return Call("Edit", {"file_path": f"{SHOWN}/{path}", "old_string": old, "new_string": new})
 
 
-def grep(pattern: str, path: str = "", *, lines: bool = True) -> Call:
-    """Searches; lists matching lines, or only the files."""
+def grep(pattern: str, path: str = "", *, files: str = "") -> Call:
+    """Searches and lists the matching lines; `files` is a glob for file names."""
     given: dict[str, Any] = {"pattern": pattern}
     if path:
         given["path"] = f"{SHOWN}/{path}"
-    return Call("Grep", {**given, "output_mode": "content" if lines else "files_with_matches"})
+    if files:
+        given["glob"] = files
+    return Call("Grep", {**given, "output_mode": "content"})
 
 
 def glob(pattern: str) -> Call:

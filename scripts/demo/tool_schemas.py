@@ -66,6 +66,7 @@ TOOLS: list[ToolParam] = [
         ["pattern"],
         pattern=TEXT,
         path=TEXT,
+        glob=TEXT,
         output_mode={"type": "string", "enum": ["content", "files_with_matches"]},
     ),
     _tool(

@@ -115,12 +115,14 @@ class Tools:
 
     def _grep(self, given: Mapping[str, Any]) -> Outcome:
         pattern = re.compile(given["pattern"])
+        files_like = re.compile(_as_regex(f"**/{given.get('glob', '*')}"))
         under = given.get("path", "")
         folder = self._workspace.path(under) if under else self._workspace.root.resolve()
         hits = [
             (name, number, line)
             for name in self._tracked()
-            if (path := self._workspace.path(name)).is_relative_to(folder)
+            if files_like.fullmatch(name)
+            and (path := self._workspace.path(name)).is_relative_to(folder)
             for number, line in _lines(path)
             if pattern.search(line)
         ]
@@ -129,7 +131,7 @@ class Tools:
             text = "\n".join([f"Found {len(files)} files", *files]) if files else "No files found"
             detail = {"mode": "files_with_matches", "filenames": files, "numFiles": len(files)}
             return Outcome(text, detail)
-        text = "\n".join(f"{name}:{number}:{line}" for name, number, line in hits)
+        text = shortened("\n".join(f"{name}:{number}:{line}" for name, number, line in hits))
         detail = {
             "mode": "content",
             "numFiles": 0,

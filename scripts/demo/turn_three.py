@@ -55,7 +55,7 @@ TURN = Turn(
             "How does this package refuse what cannot be, and how does a profile say that it is "
             "a default?",
             grep(r"raise |_not_negative", "src/tenure/cost"),
-            grep(r"\bknown\b", "src/tenure"),
+            grep(r"\bknown\b", "src/tenure", files="*.py"),
         ),
         step(
             "",

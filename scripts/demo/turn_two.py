@@ -235,7 +235,7 @@ def test_no_steps_cost_nothing() -> None:
         step(
             "gpt-5.1 has no long lifetime and the simulator refuses such a mark. A quote should "
             "fall back to the short one there.",
-            grep("no long TTL|ttl_long", "src/tenure/cost"),
+            grep("no long TTL|ttl_long", "src/tenure/cost", files="*.py"),
             read("src/tenure/cost/prefix_cache.py", 95, 175),
         ),
         step(
