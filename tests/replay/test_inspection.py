@@ -206,18 +206,20 @@ def test_an_expiry_is_foreseen_from_the_clock() -> None:
     assert [step.diagnosis.observed for step in steps] == [Outcome.EXPIRY, Outcome.HIT]
 
 
-def test_a_compaction_and_a_tool_search_are_causes() -> None:
+def test_a_tool_search_is_a_cause() -> None:
     search = Recorder().user("a").call("ToolSearch", {"query": "x"}, "found").say("b")
     steps = cache_steps(recording_of([_cached(search.thread(), expired=1)]))
     assert [step.diagnosis.cause for step in steps] == [TOOLS]
-    first, second = Recorder().user("a").say("b"), Recorder().user("summary").say("c")
-    later = tuple(replace(step, at=2_000.0) for step in second.thread().steps)
-    after = replace(second.thread("main-2"), steps=later, after_compaction=True)
-    both = recording_of([_cached(first.thread()), _cached(after)])
-    assert [step.diagnosis.predicted.cause for step in cache_steps(both)] != [""]
-    soon = replace(after, steps=tuple(replace(step, at=1_050.0) for step in later))
-    (step,) = cache_steps(recording_of([_cached(first.thread()), _cached(soon)]))
-    assert step.diagnosis.cause == COMPACTED
+
+
+def test_a_compaction_is_a_cause() -> None:
+    before = _cached(Recorder().user("a").say("b").thread())
+    after = Recorder().user("the summary").say("c").thread("main-2")
+    soon = tuple(replace(step, at=1_050.0) for step in after.steps)
+    after = _cached(replace(after, steps=soon, after_compaction=True))
+    (step,) = cache_steps(recording_of([before, after]))
+    assert (step.thread, step.step, step.diagnosis.cause) == ("main-2", 0, COMPACTED)
+    assert step.diagnosis.predicted.outcome is step.diagnosis.observed is Outcome.DROP
 
 
 def test_sub_agents_are_chains_of_their_own() -> None:

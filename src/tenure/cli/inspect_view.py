@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tenure.cli.histogram import Bin, ages, positions
+from tenure.cli.inspect_cache import cache_section
 from tenure.cli.output import (
     bar,
     count,
@@ -21,13 +22,11 @@ from tenure.cli.output import (
     part,
     percent,
     plain,
-    span,
     start,
     table,
     tail,
     usd,
 )
-from tenure.cost.diagnose import Outcome, score
 from tenure.replay.holdings import Share
 from tenure.replay.inspection import Bill, Inspection
 from tenure.replay.reuse import AT_ONCE, LATER, NEVER
@@ -91,7 +90,7 @@ def details(one: Inspection, top: int) -> Iterator[RenderableType]:
     yield from _results(one, top, many=many)
     yield from _repeats(one, top, many=many)
     yield from _uses(one)
-    yield from _cache(one, top, many=many)
+    yield from cache_section(one.cache, top, many=many)
     yield from _file(one)
 
 
@@ -309,72 +308,6 @@ def _histogram(title: str, bins: Sequence[Bin]) -> RenderableType:
         [(title, "left"), ("uses", "right"), ("", "left")],
         [[one.label, str(one.uses), bar(part(one.uses, highest), 16)] for one in bins],
     )
-
-
-def _cache(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableType]:
-    if not one.cache:
-        return
-    diagnoses = [step.diagnosis for step in one.cache]
-    misses = sorted(
-        (step for step in one.cache if step.diagnosis.lost), key=lambda step: -step.diagnosis.lost
-    )
-    whole = f"{len(misses)} misses in {len(one.cache)} requests"
-    lost = f"cost {usd(sum(step.usd for step in misses))} more than hits"
-    yield heading("Prompt cache, expected and seen", note=f"{whole}; they {lost}")
-    rows = []
-    for kind, words in ((Outcome.EXPIRY, "expired"), (Outcome.DROP, "dropped before it expired")):
-        found = score(diagnoses, kind)
-        some = [step for step in misses if step.diagnosis.observed is kind]
-        rows.append(
-            [
-                words,
-                str(found.hits + found.overlooked),
-                str(found.hits + found.false_alarms),
-                percent(found.precision),
-                percent(found.recall),
-                count(sum(step.diagnosis.lost for step in some)),
-                usd(sum(step.usd for step in some)),
-            ]
-        )
-    yield table(
-        [
-            ("", "left"),
-            ("seen", "right"),
-            ("expected", "right"),
-            ("precision", "right"),
-            ("recall", "right"),
-            ("tokens lost", "right"),
-            ("USD", "right"),
-        ],
-        rows,
-    )
-    if misses:
-        yield Text("")
-        yield table(
-            [
-                *([("session", "left")] if many else []),
-                ("thread", "left"),
-                ("step", "right"),
-                ("after", "right"),
-                ("lost", "right"),
-                ("USD", "right"),
-                ("expected", "left"),
-                ("cause of the miss", "fold"),
-            ],
-            [
-                [
-                    *([tail(step.session, _NAME)] if many else []),
-                    start(step.thread, 16),
-                    str(step.step),
-                    span(step.diagnosis.gap),
-                    count(step.diagnosis.lost),
-                    usd(step.usd),
-                    step.diagnosis.predicted.outcome.value,
-                    step.diagnosis.cause,
-                ]
-                for step in misses[:top]
-            ],
-        )
 
 
 def _file(one: Inspection) -> Iterator[RenderableType]:

@@ -20,6 +20,7 @@ from tenure.cli.options import (
     add_prices,
     check_model,
     check_out,
+    not_negative,
     positive,
 )
 from tenure.cli.work import Done, over_files
@@ -54,6 +55,12 @@ def add_parser(commands: Commands) -> None:
     )
     add_model(parser)
     add_prices(parser)
+    parser.add_argument(
+        "--ttl",
+        type=not_negative,
+        metavar="S",
+        help="seconds that an unread cache entry lives (default: the model's shorter time)",
+    )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report as a web page")
     parser.add_argument(
         "--evictions", action="store_true", help="every eviction in order, not only the largest"
@@ -78,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         model=arguments.model,
         read=arguments.read,
         write=arguments.write,
+        ttl=arguments.ttl,
     )
     work = partial(_replay_file, policies=policies, settings=settings)
     done = over_files(
