@@ -77,7 +77,8 @@ class ClearToolResults:
         text = f"[old tool result {handle} cleared]"
         message = situation.transcript.messages[block.index]
         body = situation.transcript.wire.stand_in(block, message, text)
-        before, after = situation.meter.size(block).estimate, situation.meter.text(text)
+        meter = situation.meter
+        before, after = meter.size(block).estimate, meter.stand_in(block, text)
         read = situation.profile.read
         reason = Reason(
             self.name,
@@ -93,5 +94,6 @@ class ClearToolResults:
 
 def _may_go(situation: Situation, block: Block) -> bool:
     plan = situation.plan
-    edited = block.key in plan.by_key or plan.covered(block.index)
-    return not edited and not situation.transcript.messages[block.index].pinned
+    if block.key in plan.by_key or block.key in situation.restored or plan.covered(block.index):
+        return False
+    return not situation.transcript.messages[block.index].pinned

@@ -76,7 +76,7 @@ class Foresight:
         text = f"[old tool result {handle} cleared]"
         message = situation.transcript.messages[block.index]
         body = situation.transcript.wire.stand_in(block, message, text)
-        before, after = situation.meter.size(block).estimate, situation.meter.text(text)
+        before, after = situation.meter.size(block).estimate, situation.meter.stand_in(block, text)
         words = "no later reply of the recording uses it"
         reason = Reason(self.name, words, "pays", before, after, step=situation.step)
         return Replace(block.key, (body,), reason, handle)
