@@ -17,6 +17,7 @@ from scripts.demo.workspace import Workspace
 LINES_READ = 2_000
 OUTPUT_CHARACTERS = 30_000
 SNIPPET_LINES = 4
+PYTEST_SECONDS = re.compile(r" in ([0-9.]+)s")
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,8 @@ class Tools:
             "interrupted": False,
             "isImage": False,
         }
-        seconds = 14.0 if "pytest" in given["command"] else 1.2
+        tested = PYTEST_SECONDS.search(text)
+        seconds = float(tested[1]) + 1 if tested else 1.2
         if status:
             said = f"Exit code {status}\n{text}"
             return Outcome(said, f"Error: {said}", is_error=True, seconds=seconds)

@@ -195,7 +195,7 @@ def test_no_steps_cost_nothing() -> None:
         step(
             "",
             bash(
-                "python -m pytest -v -p no:cacheprovider tests/cost tests/test_architecture.py",
+                "python -m pytest -v -p no:cacheprovider tests/cost tests/test_architecture.py -k cost",
                 "Run the cost tests and the import table",
             ),
         ),
