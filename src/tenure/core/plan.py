@@ -46,6 +46,7 @@ class Plan:
         grown.edits = (*self.edits, *edits)
         # Long sessions have thousands of edits, and plans grow: carried over, not made anew.
         grown.by_key = {**self.by_key, **_by_key(edits)}
+        grown._all_spans = [*self._all_spans, *_spans(edits)]
         return grown
 
     def extends(self, earlier: Plan) -> bool:
@@ -83,13 +84,7 @@ class Plan:
 
     @cached_property
     def _all_spans(self) -> list[tuple[int, int, Drop | Replace]]:
-        return [
-            (*target.bounds, edit)
-            for edit in self.edits
-            if not isinstance(edit, Insert)
-            for target in edit.targets
-            if isinstance(target, Span)
-        ]
+        return _spans(self.edits)
 
     @cached_property
     def inserts(self) -> Mapping[str, tuple[Insert, ...]]:
@@ -108,6 +103,16 @@ class Plan:
     def covered(self, index: int) -> bool:
         """True when message number `index` lies inside a span, so its block edits do not show."""
         return any(first <= index <= last for first, last, _ in self.spans)
+
+
+def _spans(edits: Iterable[Edit]) -> list[tuple[int, int, Drop | Replace]]:
+    return [
+        (*target.bounds, edit)
+        for edit in edits
+        if not isinstance(edit, Insert)
+        for target in edit.targets
+        if isinstance(target, Span)
+    ]
 
 
 def _by_key(edits: Iterable[Edit]) -> dict[str, Drop | Replace]:

@@ -43,9 +43,10 @@ class View:
 
     @property
     def messages(self) -> list[JsonObject]:
-        """The wire messages, unchanged ones shared with the transcript; a new list each time."""
+        """The wire messages, unchanged ones shared with the transcript; a list that grows with the
+        view: read only."""
         self._data.extend(e.message.data for e in self.entries[len(self._data) :])
-        return self._data.copy()
+        return self._data
 
     def extend(self, transcript: Transcript) -> View:
         """The view under the same plan with what was appended since; costs only the new ones."""

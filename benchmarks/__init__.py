@@ -1,0 +1,1 @@
+"""What the README quotes, measured: `python -m benchmarks [NAME ...]`."""
