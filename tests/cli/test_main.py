@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 import tenure.cli.inspect
+from tenure.cli.work import over_files
 from tests.cli.program import Program, command, run
 from tests.cli.sessions import errand
 
@@ -134,22 +134,33 @@ def test_a_closed_pipe_ends_the_program_without_a_word(session: Path) -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_an_interrupt_ends_the_program_without_a_word(session: Path) -> None:
-    long = errand()
-    for number in range(400):
-        long.call("Bash", {"command": f"step {number}"}, f"value_{number} " * 2_000)
-    for number in range(4):
-        long.write(session.with_name(f"long{number}.jsonl"))
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_ends_the_program_without_a_word(session: Path, jobs: str) -> None:
+    waits = session.with_name("waits.jsonl")
+    os.mkfifo(waits)
     process = subprocess.Popen(
-        command("replay", session.parent, "--jobs", "2"),
+        command("replay", waits, session, "--jobs", jobs),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    time.sleep(3)  # until it is at work
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=300)
+    with waits.open("wb"):  # opens when the program reads it: then it is at work
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=300)
     assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_process_that_dies_is_a_failure_of_its_file(session: Path) -> None:
+    other = errand().write(session.with_name("other.jsonl"))
+    done = over_files([str(session), str(other)], _die, jobs=2, quiet=True)
+    assert done.values == ()
+    assert [one.path for one in done.failures] == [str(session), str(other)]
+    assert "try --jobs 1" in done.failures[0].words
+
+
+def _die(path: Path) -> list[str]:
+    os._exit(1)
 
 
 def test_a_terminal_without_the_characters_is_written_to_all_the_same(session: Path) -> None:

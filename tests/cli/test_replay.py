@@ -11,7 +11,7 @@ import pytest
 import tenure.cli.demo
 from tenure.policies import names
 from tests.cli.program import Program
-from tests.cli.sessions import errand
+from tests.cli.sessions import Session, errand
 
 FIGURES = {"cost", "refetches", "violations", "evictions", "peak_tokens"}
 
@@ -76,7 +76,15 @@ def test_a_window_that_is_too_small_is_counted_and_not_an_error(
 
 
 @pytest.mark.parametrize(
-    "words", [("--window", "0"), ("--window", "many"), ("--read", "-1"), ("--jobs", "0.5")]
+    "words",
+    [
+        ("--window", "0"),
+        ("--window", "many"),
+        ("--window", "inf"),
+        ("--read", "nan"),
+        ("--read", "-1"),
+        ("--jobs", "0.5"),
+    ],
 )
 def test_a_number_that_makes_no_sense_is_a_misuse(
     program: Program, session: Path, words: tuple[str, str]
@@ -107,6 +115,16 @@ def test_the_tables_show_what_was_evicted_and_why(program: Program, session: Pat
     assert every.count("src/alpha.py") >= 1
     for column in ("ratio", "read", "written", "re-fetches", "peak tokens", "violations"):
         assert column in every
+
+
+def test_a_session_that_nobody_answered_costs_nothing(program: Program, tmp_path: Path) -> None:
+    waiting = Session().user("hello?").write(tmp_path / "waiting.jsonl")
+    ran = program("replay", waiting)
+    assert ran.status == 0
+    assert "tenure evicted nothing" in ran.out
+    row = program("replay", waiting, "--json").json["total"]["tenure"]
+    assert (row["cost"], row["ratio"]) == (0, None)
+    assert program("inspect", waiting).status == 0
 
 
 def test_many_sessions_are_a_row_each_and_a_total(program: Program, session: Path) -> None:

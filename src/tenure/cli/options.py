@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -105,7 +106,7 @@ def positive(text: str) -> int:
 def not_negative(text: str) -> float:
     """A number of 0 or more; `100k` and `1.5M` are understood."""
     value = _number(text)
-    if not 0 <= value < float("inf"):
+    if value < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return value
 
@@ -113,6 +114,9 @@ def not_negative(text: str) -> float:
 def _number(text: str) -> float:
     factor = {"k": 1_000.0, "m": 1_000_000.0}.get(text[-1:].lower(), 1.0)
     try:
-        return float(text[:-1] if factor > 1 else text) * factor
+        value = float(text[:-1] if factor > 1 else text) * factor
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        value = nan
+    if not isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return value

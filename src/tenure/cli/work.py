@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -91,13 +92,21 @@ def _each(
         for future in as_completed(futures):
             advance(names[future].name)
         for future in futures:
-            yield future.result()
+            yield _result(future, names[future])
     except KeyboardInterrupt:
         for process in active_children():
             process.terminate()
         raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _result(future: Future[Done[T]], file: Path) -> Done[T]:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        words = "a process ended before it was done, perhaps for want of memory; try --jobs 1"
+        return Done((), (Failure(str(file), f"{str(file)!r}: {words}"),))
 
 
 @contextmanager
