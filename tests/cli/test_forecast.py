@@ -54,6 +54,8 @@ def test_a_cold_cache_makes_an_eviction_a_gain(program: Program) -> None:
     out = program("forecast", *AMOUNTS, "--offset", "50k", "--freed", "50k", "--cold").out
     assert "gains $0.31 at once" in out
     assert "pays at once" in out
+    assert "the cache is cold, so everything is written" in out
+    assert "-0.0%" not in out
 
 
 def test_a_small_view_is_left_alone(program: Program) -> None:

@@ -87,9 +87,12 @@ def _evict(one: Forecast) -> Iterator[RenderableType]:
     yield heading(f"Evicting {count(freed)} tokens, the first at {count(offset)}")
     yield from _price(one, one.evict)
     after = count(inputs.resident - offset - freed)
+    written = f"the {after} tokens behind the edit are written again instead of read"
+    if inputs.cold:
+        written = "the cache is cold, so everything is written whether edited or not"
     yield _words(
-        f"at once: the {after} tokens behind the edit are written again instead of read, the "
-        f"{count(freed)} are not sent; later: each step reads {count(freed)} tokens less"
+        f"at once: {written}, the {count(freed)} are not sent; later: each step reads "
+        f"{count(freed)} tokens less"
     )
 
 
@@ -99,8 +102,9 @@ def _compact(one: Forecast) -> Iterator[RenderableType]:
     middle = count(inputs.resident - head - tail)
     yield heading(f"Compacting {middle} tokens into a summary of {count(summary)}")
     yield from _price(one, one.compact)
+    takes = "sends, as plain input," if inputs.cold else "reads"
     yield _words(
-        f"at once: the summarising call reads {count(inputs.resident)} tokens and writes "
+        f"at once: the summarising call {takes} {count(inputs.resident)} tokens and writes "
         f"{count(summary)} at output price, then summary and the last {count(tail)} tokens are "
         f"written to the cache behind the first {count(head)}; later: each step reads the "
         "difference less"

@@ -112,7 +112,8 @@ def usd(value: float) -> str:
 
 def percent(share: float | None) -> str:
     """A share of 1 as percent, "-" when there is none."""
-    return "-" if share is None else f"{share:.1%}"
+    # Adding 0.0 turns a rounded -0.0 into 0.0.
+    return "-" if share is None else f"{round(share, 3) + 0.0:.1%}"
 
 
 def part(value: float, whole: float) -> float:
