@@ -315,7 +315,8 @@ def _file(one: Inspection) -> Iterator[RenderableType]:
         yield heading("Damage", note="what could not be read as it should; the rest was")
         for row in one.damage:
             where = f"  {row.source} line {row.damage.line}: {row.damage.words}"
-            yield Text(plain(where), style="yellow", no_wrap=True, overflow="ignore")
+            # On one line however long: it names a path to copy.
+            yield Text(plain(where), style="yellow", no_wrap=True)
     if one.skipped:
         rows = sorted(one.skipped.items(), key=lambda item: -item[1])
         shown = ", ".join(f"{number} {kind}" for kind, number in rows[:_SKIPPED_SHOWN])

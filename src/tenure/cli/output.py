@@ -33,8 +33,11 @@ def emit(renderables: Iterable[RenderableType]) -> None:
     console = Console(width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
     with console.capture() as captured:
         for one in renderables:
-            # A long line of text is the reader's to wrap: it may be a path to copy.
-            console.print(one, crop=not isinstance(one, Text))
+            if isinstance(one, Text) and one.no_wrap:
+                # rich forgets how a bare text wants to be laid.
+                console.print(one, no_wrap=True, overflow="ignore", crop=False)
+            else:
+                console.print(one)
     # Rich pads lines to the width; nobody wants that in a file.
     lines = (line.rstrip() for line in captured.get().splitlines())
     sys.stdout.write("\n".join(lines) + "\n")
