@@ -238,7 +238,7 @@ def _cells(row: _Row, *, many: bool) -> list[str | Text]:
         start(row.step.thread, 10),
         str(row.step.number),
         start(one.tool or one.edit, 12),
-        tail(one.about, _ABOUT) if "/" in one.about[:80] else start(one.about, _ABOUT),
+        start(one.about, _ABOUT) if one.about.startswith("{") else tail(one.about, _ABOUT),
         start(one.words, _WORDS),
         one.when,
         count(row.freed),
