@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.core.edit import Reason, Replace
+from tenure.core.marks import Marks
 from tenure.core.message import Message, Origin
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
@@ -49,7 +50,7 @@ def test_the_parts_sum_to_the_view_and_a_walk_from_the_start_agrees(
     steps: list[tuple[int, int | None]], hidden: int
 ) -> None:
     transcript, plan, view = Transcript(WIRE), Plan(), None
-    running, sizes = priced(hidden), Sizes(Quarter(), WIRE)
+    running, sizes, marks = priced(hidden), Sizes(Quarter(), WIRE), Marks()
     for at, (size, evict) in enumerate(steps):
         grown(transcript, size)
         if evict is not None:
@@ -57,7 +58,7 @@ def test_the_parts_sum_to_the_view_and_a_walk_from_the_start_agrees(
             view = apply(transcript, plan, view)
         else:
             view = view.extend(transcript) if view else apply(transcript, plan)
-        usage = running.send(view, at)
+        usage = running.send(view, marks.places(view), at)
         assert usage.prompt == hidden + sum(sizes.message(e.message) for e in view.entries)
         # A node is one exact sequence of segments, so the walk from the start ends at the same one.
         node = running.cache.extend(running._start(), [])
@@ -67,26 +68,28 @@ def test_the_parts_sum_to_the_view_and_a_walk_from_the_start_agrees(
 
 
 def test_an_edit_loses_what_follows_it_and_keeps_what_stands_in_front() -> None:
-    transcript, running = Transcript(WIRE), priced(hidden=5_000)
+    transcript, running, marks = Transcript(WIRE), priced(hidden=5_000), Marks()
     view = apply(transcript, Plan())
     for at in range(60):  # more than the lookback of 20 positions
         grown(transcript, 1_000)
         view.extend(transcript)
-        running.send(view, at)
+        running.send(view, marks.places(view), at)
     plan = evicted(transcript, Plan(), 10)
-    usage = running.send(apply(transcript, plan, view), 60)
+    edited = apply(transcript, plan, view)
+    usage = running.send(edited, marks.places(edited), 60)
     assert usage.cache_read == 5_000 + sum(
         running.sizes.message(message) for message in transcript.messages[:10]
     )
 
 
 def test_reading_a_long_prefix_keeps_its_shorter_ones_alive() -> None:
-    transcript, running = Transcript(WIRE), priced(hidden=5_000)
+    transcript, running, marks = Transcript(WIRE), priced(hidden=5_000), Marks()
     view = apply(transcript, Plan())
     for n in range(10):
         grown(transcript, 1_000)
         view.extend(transcript)
-        running.send(view, 200.0 * n)
+        running.send(view, marks.places(view), 200.0 * n)
     plan = evicted(transcript, Plan(), 5)
-    usage = running.send(apply(transcript, plan, view), 2_000.0)
+    edited = apply(transcript, plan, view)
+    usage = running.send(edited, marks.places(edited), 2_000.0)
     assert usage.cache_read > 5_000 + 4_000

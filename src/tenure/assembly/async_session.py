@@ -75,7 +75,7 @@ class AsyncSession:
     async def request(self) -> Request:
         """The next request; see `Session.request`."""
         outgoing = await self._run(self._machine.request(self._now()))
-        return Request(self._machine, self._built.wire, outgoing)
+        return self._built.request(outgoing)
 
     async def reply(self, reply: Any) -> None:
         """Takes in the reply."""

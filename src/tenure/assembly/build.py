@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
+from tenure.assembly.request import Request
 from tenure.core import recall
 from tenure.core.budget import Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
@@ -19,7 +20,7 @@ from tenure.core.message import JsonObject
 from tenure.core.policy import Policy
 from tenure.core.protocols import DEFAULT_SCOPE, Scope
 from tenure.core.record import Started
-from tenure.core.session import Parts, SessionMachine
+from tenure.core.session import Outgoing, Parts, SessionMachine
 from tenure.core.store import RecordStore
 from tenure.cost.models import ModelProfile, profile
 from tenure.cost.price import price
@@ -28,9 +29,12 @@ from tenure.policies import by_name
 from tenure.storage.in_memory import InMemoryStore
 from tenure.tokens.counter import BlockCounter
 from tenure.tokens.meter import SessionMeter
+from tenure.wire import marks
 from tenure.wire.detect import AnyWire, wire_for
 
-_WIRE_OF = {"anthropic": "anthropic_messages", "openai": "openai_responses"}
+_ANTHROPIC = "anthropic_messages"
+_MARK = {"type": "ephemeral"}
+_WIRE_OF = {"anthropic": _ANTHROPIC, "openai": "openai_responses"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +63,28 @@ class Options:
     clock: Callable[[], float] = time.time
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Built:
-    """A machine and what its driver needs to perform commands."""
+    """A machine and what its driver needs to perform commands.
+
+    `_looked` messages were searched for marks of the caller's own; `_marked` says if there was one.
+    """
 
     machine: SessionMachine
     wire: AnyWire
     store: RecordStore
     options: Options
+    _looked: int = 0
+    _marked: bool = False
+
+    def request(self, outgoing: Outgoing) -> Request:
+        """What the caller sends. Cache marks are set where the API has them and the caller did not
+        set marks of their own in messages."""
+        messages = self.machine.transcript.messages
+        self._marked |= any(marks.is_marked(m.data) for m in messages[self._looked :])
+        self._looked = len(messages)
+        mark = self.wire.name == _ANTHROPIC and not self._marked
+        return Request(self.machine, self.wire, outgoing, mark=mark)
 
 
 def build(head: JsonObject, options: Options) -> Built:
@@ -128,9 +146,10 @@ def head_of(
         offered.append(wire.tool(recall.NAME, recall.DESCRIPTION, recall.SCHEMA))
     if offered:
         head["tools"] = offered
-    if wire.name == "anthropic_messages":
-        # One automatic mark: without any, nothing is cached on this API.
-        head.setdefault("cache_control", {"type": "ephemeral"})
+    if wire.name == _ANTHROPIC and not marks.count_marks(head):
+        # Without a mark nothing is cached on this API: one behind what every request begins with,
+        # and the automatic one at the end.
+        head = {**marks.marked_head(head, _MARK), marks.KEY: _MARK}
     if wire.name == "openai_responses":
         # The session sends the whole history, so the provider need not keep a copy of it.
         head.setdefault("store", False)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
+from tenure.core.message import JsonObject, json_bytes
 from tenure.core.protocols import ToolCall
 from tenure.core.session import Outgoing, SessionMachine
+from tenure.wire import marks
 from tenure.wire.detect import AnyWire
 
 
@@ -19,18 +21,43 @@ class Request(dict[str, Any]):
     `.body` is the same request as JSON bytes, the text of each message made once in its life.
     """
 
-    def __init__(self, machine: SessionMachine, wire: AnyWire, outgoing: Outgoing) -> None:
+    def __init__(
+        self, machine: SessionMachine, wire: AnyWire, outgoing: Outgoing, *, mark: bool
+    ) -> None:
         self._head = {**machine.head, "max_tokens": outgoing.max_tokens}
-        super().__init__(wire.request(self._head, outgoing.view.messages))
         self._wire = wire
         self._view = outgoing.view
         self._length = len(outgoing.view.entries)
+        self._marked = _marked(self._head, outgoing) if mark else {}
+        request = wire.request(self._head, outgoing.view.messages)
+        for index, message in self._marked.items():
+            request[wire.key][index] = message
+        super().__init__(request)
 
     @property
     def body(self) -> bytes:
         """The request as JSON."""
         # The view grows in place when messages follow, so its length was noted.
-        return self._wire.body(self._head, self._view.raws[: self._length])
+        raws = self._view.raws[: self._length]
+        for index, message in self._marked.items():
+            raws[index] = json_bytes(message)
+        return self._wire.body(self._head, raws)
+
+
+def _marked(head: JsonObject, outgoing: Outgoing) -> dict[int, JsonObject]:
+    """The messages that carry a cache mark, by their index: those in front of the end, where the
+    automatic mark of the head stands, as many as the API allows, the last ones first."""
+    automatic = head.get(marks.KEY)
+    if not automatic:
+        return {}
+    free = marks.MOST - marks.count_marks(head)
+    inner = [n - 1 for n in outgoing.marks if 0 < n < len(outgoing.view.entries)]
+    found: dict[int, JsonObject] = {}
+    for index in inner[max(0, len(inner) - free) :]:
+        message = marks.marked(outgoing.view.entries[index].message.data, automatic)
+        if message is not None:
+            found[index] = message
+    return found
 
 
 class Calls(Sequence[ToolCall]):

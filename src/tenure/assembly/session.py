@@ -82,7 +82,7 @@ class Session:
         Raises BudgetError when what must stay does not fit, SessionError while calls wait.
         """
         outgoing = self._run(self._machine.request(self._now()))
-        return Request(self._machine, self._built.wire, outgoing)
+        return self._built.request(outgoing)
 
     def reply(self, reply: Any) -> None:
         """Takes in the reply: the SDK's object, a dict or the body's bytes."""

@@ -16,6 +16,7 @@ from tenure.core.budget import Budget
 from tenure.core.command import CountExactly, Flow, SaveRecords
 from tenure.core.edit import Edit
 from tenure.core.explain import Explanation, Occupancy
+from tenure.core.marks import Marks
 from tenure.core.message import JsonObject, Message
 from tenure.core.plan import Plan
 from tenure.core.policy import Ledger, Policy, SessionMeter, Situation
@@ -57,11 +58,13 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """The request to send now: its view, its estimated input tokens, and its max_tokens."""
+    """The request to send now: its view, its estimated input tokens, its max_tokens, and where its
+    cache marks go (`core.marks`)."""
 
     view: View
     tokens: int
     max_tokens: int
+    marks: tuple[int, ...]
 
 
 class _Size(NamedTuple):
@@ -90,6 +93,7 @@ class SessionMachine:
         self.head: JsonObject = {}
         self.outgoing: Outgoing | None = None
         self._view = View(self.plan, [], 0)
+        self._marks = Marks()
         self._length = 0
         self._freed = 0
         self.last_at: float | None = None
@@ -157,7 +161,8 @@ class SessionMachine:
         requested = Requested(len(self.transcript), size.tokens, at, self._output_for(size))
         records: list[Record] = [PlanChanged(edits, (), at)] if edits else []
         yield from self.commit(*records, requested)
-        return Outgoing(self._view, size.tokens, requested.max_tokens)
+        assert self.outgoing is not None, "the record just applied opens the request"
+        return self.outgoing
 
     def reply(self, data: JsonObject, at: float) -> Flow[None]:
         """Takes in the provider's reply to the open request."""
@@ -254,7 +259,8 @@ class SessionMachine:
             self.ledger.saved += self.parts.profile.read * self._freed
         self._sent_tokens = record.tokens
         self.last_at = record.at
-        self.outgoing = Outgoing(self._view, record.tokens, record.max_tokens)
+        marks = self._marks.places(self._view)
+        self.outgoing = Outgoing(self._view, record.tokens, record.max_tokens, marks)
 
     def _count_usage(self, usage: Usage | None) -> None:
         self.outgoing = None

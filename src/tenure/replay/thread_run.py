@@ -173,15 +173,15 @@ class ThreadRun:
     def _send(self, at: float) -> Usage:
         """Makes the machine's next request and prices it; the output is still to come."""
         try:
-            view = drive(self.machine.request(at), _perform).view
+            outgoing = drive(self.machine.request(at), _perform)
         except BudgetError as error:
             self.over_budget = True
             length = len(self.machine.transcript)
             self.machine.load([Requested(length, error.needed, at)])
             assert self.machine.outgoing is not None
-            view = self.machine.outgoing.view
-        self.view = view
-        usage = self._priced.send(view, at)
+            outgoing = self.machine.outgoing
+        self.view = outgoing.view
+        usage = self._priced.send(outgoing.view, outgoing.marks, at)
         if self._watch is not None:
             self._watch(self, usage)
         return usage

@@ -1,0 +1,39 @@
+"""Where the prompt-cache marks of a request go.
+
+Invariant: four places at most, named by the number of view entries in front of them, in order; the
+same views in the same order give the same places.
+
+1. after the system text and the tools (0 entries);
+2. at the longest marked prefix of earlier requests that this view still begins with: behind an edit
+   a provider's lookback (20 positions on Anthropic's API) would often not reach back to it;
+3. after the last edited message, since the next edits will most likely begin behind it;
+4. at the end.
+
+So an edit at offset a loses what follows a and little more, which is what the economics suppose.
+"""
+
+from __future__ import annotations
+
+from tenure.core.view import View
+
+
+class Marks:
+    """The marked prefixes of one session so far."""
+
+    def __init__(self) -> None:
+        self._view: View | None = None
+        self._marked: list[int] = []
+        self._edited = 0
+
+    def places(self, view: View) -> tuple[int, ...]:
+        """The places for a request with this view, which count as written from now on."""
+        if self._view is not None and view is not self._view:
+            keep = view.first_change(self._view)
+            self._marked = [count for count in self._marked if count <= keep]
+            edited = [n for n, entry in enumerate(view.entries, 1) if entry.edits]
+            self._edited = max(edited, default=0)
+        self._view = view
+        longest = self._marked[-1] if self._marked else 0
+        places = sorted({0, longest, self._edited, len(view.entries)})
+        self._marked = sorted({*self._marked, *places})
+        return tuple(places)
