@@ -40,7 +40,8 @@ def main(argv: Sequence[str]) -> int:
         workspace = Workspace(REPOSITORY, sandbox, argv[0] if argv else "HEAD")
         recording = record(workspace, TURNS, counted)
     packed = recording.log.packed()
-    found = leaks(gzip.decompress(packed).decode(), REPOSITORY, sandbox)
+    part = Path(str(sandbox)[:-4])  # its name may come shortened
+    found = leaks(gzip.decompress(packed).decode(), REPOSITORY, part)
     complaints = [f"the recording holds {name!r}: clean it in Workspace.clean" for name in found]
     complaints += shortcomings(recording)
     if complaints:

@@ -81,6 +81,10 @@ class Workspace:
         """The text with every path of this machine replaced."""
         for real, shown in self._names():
             text = text.replace(real, shown)
+        cut_off = str(self.root)
+        while len(cut_off) > len(str(self._sandbox.parent)) + 2:  # pytest shortens long reasons
+            cut_off = cut_off[:-1]
+            text = text.replace(f"{cut_off}...", f"{SHOWN.parent}/...")
         return text
 
     def _names(self) -> list[tuple[str, str]]:

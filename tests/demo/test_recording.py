@@ -59,6 +59,12 @@ def test_commands_run_in_the_copy_and_show_its_other_name(workspace: Workspace) 
     assert failed.text == f"Exit code 3\n{SHOWN}"
 
 
+def test_a_shortened_name_of_the_copy_is_cleaned_too(workspace: Workspace) -> None:
+    root = str(workspace.root)
+    assert workspace.clean(f"SKIPPED ({root[:-9]}...)") == "SKIPPED (/home/dev/...)"
+    assert workspace.clean(f"at {root}/x ...") == f"at {SHOWN}/x ..."
+
+
 def test_nothing_outside_the_copy_is_touched(workspace: Workspace) -> None:
     with pytest.raises(ValueError, match="outside"):
         workspace.path("../../../escape")
