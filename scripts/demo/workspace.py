@@ -79,12 +79,12 @@ class Workspace:
 
     def clean(self, text: str) -> str:
         """The text with every path of this machine replaced."""
-        for real, shown in self._names():
-            text = text.replace(real, shown)
         cut_off = str(self.root)
         while len(cut_off) > len(str(self._sandbox.parent)) + 2:  # pytest shortens long reasons
             cut_off = cut_off[:-1]
             text = text.replace(f"{cut_off}...", f"{SHOWN.parent}/...")
+        for real, shown in self._names():
+            text = text.replace(real, shown)
         return text
 
     def _names(self) -> list[tuple[str, str]]:
