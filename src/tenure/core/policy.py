@@ -26,7 +26,10 @@ class Meter(Protocol):
         """The count of one block, without any edit; counted once in its life."""
 
     def text(self, text: str) -> int:
-        """The estimate of a text of ours, e.g. a tombstone."""
+        """The estimate of a text of ours, e.g. an answer to a recall."""
+
+    def stand_in(self, block: Block, text: str) -> int:
+        """The estimate of a block that says `text` instead, its frame included."""
 
     def before(self, index: int, plan: Plan) -> int:
         """Estimated tokens of the view in front of message number `index`, overhead included."""

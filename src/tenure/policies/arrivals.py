@@ -6,9 +6,9 @@ fairly: no result is emptied to keep another one whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from tenure.core.edit import Replace
+from tenure.core.edit import Drop, Reason, Replace
 from tenure.core.message import Block, BlockKind, Origin
 from tenure.core.plan import Plan
 from tenure.core.policy import Situation
@@ -17,22 +17,33 @@ from tenure.policies.tombstone import shortened
 
 # A shortened text keeps at least this much, so that it still says what it was.
 LEAST_KEPT = 150
+# The share of the limit that arrivals may fill: what follows needs room as well, and what was
+# shortened once is not shortened again.
+_FILLS = 0.9
 
 
-def shorten(situation: Situation, plan: Plan, policy: str) -> list[Replace]:
-    """Shortens the newest results (and pastes) so that they fit what is left beside the rest.
+def shorten(
+    situation: Situation,
+    policy: str,
+    *,
+    floor: int = 0,
+    rest: Plan | None = None,
+    taken: Collection[object] = (),
+) -> list[Replace]:
+    """Shortens the newest results (and pastes) so that they fit what is left beside the others.
 
     An arrival may take the room that is left, and at least the budget's headroom, which older
-    text has to make way for; only what is larger than both is shortened.
+    text has to make way for; only what is larger than both is shortened. With `rest`, the plan
+    under which nothing else can make way any more, it gets only the room that is left. Messages
+    before number `floor` and blocks that are `taken` stay.
     """
-    first = len(situation.steps)
-    blocks = [b for bs in situation.transcript.blocks[first:] for b in bs if _may(situation, b)]
+    first = max(floor, len(situation.steps))
+    arrived = (b for bs in situation.transcript.blocks[first:] for b in bs)
+    blocks = [b for b in arrived if b.key not in taken and _may(situation, b)]
     if not blocks:
         return []
-    total = situation.meter.resident(plan)
     sizes = [situation.meter.size(b).estimate for b in blocks]
-    others = total - sum(sizes)
-    room = max(situation.budget.headroom, situation.budget.limit - others)
+    room = _room(situation, blocks, sum(sizes), rest)
     if sum(sizes) <= room:
         return []
     keep = fair_share(sizes, room)
@@ -41,6 +52,19 @@ def shorten(situation: Situation, plan: Plan, policy: str) -> list[Replace]:
         for b, size, kept in zip(blocks, sizes, keep, strict=True)
         if kept < size
     ]
+
+
+def _room(situation: Situation, blocks: Sequence[Block], size: int, rest: Plan | None) -> int:
+    """The tokens these blocks may take, in the unit of their own estimates: the whole view's
+    figure is corrected by what the provider reported, a single block's is not."""
+    meter, budget = situation.meter, situation.budget
+    plan = situation.plan if rest is None else rest
+    without = Drop(tuple(b.key for b in blocks), Reason("arrivals", "to see what is left"))
+    others = meter.resident(plan.add(without))
+    scale = max(0.1, (meter.resident(plan) - others) / max(1, size))
+    if rest is not None:
+        return int((budget.limit - others) / scale)
+    return int(max(budget.headroom, budget.limit * _FILLS - others) / scale)
 
 
 def fair_share(sizes: Sequence[int], room: int) -> list[int]:

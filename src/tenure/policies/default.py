@@ -22,9 +22,9 @@ from tenure.policies.schedule import Settings, choose
 from tenure.policies.stale_results import Results
 from tenure.policies.superseded import Superseded
 
-# With many candidates a decision is looked at again only every few steps: the work stays
-# constant per step, and a batch waits a few steps longer at most.
-_CANDIDATES_PER_STEP, _LONGEST_WAIT = 64, 16
+# With many results a decision is looked at only every few steps: the work stays constant per step,
+# and a batch waits a few steps longer at most.
+_RESULTS_PER_STEP, _LONGEST_WAIT = 64, 16
 
 
 class Tenure:
@@ -37,7 +37,6 @@ class Tenure:
         self._references = References()
         self._results = Results(self._references, DuplicateResults(), Superseded(), {})
         self._reasoning = FinishedReasoning()
-        self._next_look = 0
 
     def wakes_at(self, budget: Budget) -> int:
         """20 % of the task budget (below, managing can't pay), or the window's limit if less."""
@@ -48,49 +47,65 @@ class Tenure:
         """The edits to add now."""
         self._results.catch_up(situation)
         self._reasoning.catch_up(situation)
-        limit = situation.budget.limit
-        new: list[Edit] = []
-        if situation.meter.resident(situation.plan) > limit:
-            new += arrivals.shorten(situation, situation.plan, self.name)
-            resident = situation.meter.resident(situation.plan.add(*new))
-            if resident > limit:
-                excess = resident - int(limit * forced.LOW_WATER)
-                new += self._forced(situation, excess, {t for e in new for t in e.targets})
-            return new
+        if situation.meter.resident(situation.plan) > situation.budget.limit:
+            return self._over(situation)
         return self._unforced(situation)
 
     def _unforced(self, situation: Situation) -> list[Edit]:
-        if not situation.cold and situation.step < self._next_look:
+        every = min(_LONGEST_WAIT, len(self._results.live) // _RESULTS_PER_STEP)
+        if not situation.cold and every and situation.step % every:
             return []
         if situation.profile.preserved_thinking and not _turn_ended(situation):
             return []
-        candidates = self._candidates(situation, self.settings.grace)
-        wait = len(candidates) // _CANDIDATES_PER_STEP
-        self._next_look = situation.step + min(_LONGEST_WAIT, wait)
-        batch = choose(situation, candidates, self.settings)
+        edits = situation.plan.edits
+        if edits and edits[-1].reason.step == situation.step:
+            return []  # This step has had its decision.
+        batch = choose(situation, self._candidates(situation, self.settings.grace), self.settings)
         if batch is None:
             return []
-        edits = [e for c in batch.candidates if _frees(e := self._evict(situation, c, batch.when))]
-        return self._finish(situation, edits, batch.when, batch.price)
+        new = [e for c in batch.candidates if _frees(e := self._evict(situation, c, batch.when))]
+        new = self._finish(situation, new, batch.when)
+        # Tombstones and the thinking that went along may make it dearer than it looked.
+        price = sum(e.reason.price for e in new)
+        return new if situation.ledger.allows(price, self.settings.share) else []
 
-    def _forced(self, situation: Situation, excess: int, taken: set[object]) -> list[Edit]:
-        candidates = [c for c in self._candidates(situation, 0) if c.block.key not in taken]
-        edits = forced.evict_until(
+    def _over(self, situation: Situation) -> list[Edit]:
+        """Arrivals shortened to their room, older text evicted as far as it must go; if that is
+        not enough, arrivals keep only what is left."""
+        limit, meter, plan = situation.budget.limit, situation.meter, situation.plan
+        floor = self._reasoning.held(situation)
+        new = arrivals.shorten(situation, self.name, floor=floor)
+        resident = meter.resident(plan.add(*new))
+        old: list[Edit] = []
+        for excess in (resident - int(limit * forced.LOW_WATER), resident):
+            if resident > limit:
+                old = self._forced(situation, excess, {t for e in new for t in e.targets}, floor)
+                resident = meter.resident(plan.add(*new, *old))
+        if resident > limit:
+            rest = plan.add(*old)
+            taken = {t for e in old for t in e.targets}
+            new = arrivals.shorten(situation, self.name, floor=floor, rest=rest, taken=taken)
+        forced_edits = self._finish(situation, old, "forced")
+        done = {t for e in (*new, *forced_edits) for t in e.targets}
+        stripped = bound_thinking(situation, new, when="arrival", policy=self.name)
+        return [*new, *forced_edits, *(e for e in stripped if done.isdisjoint(e.targets))]
+
+    def _forced(
+        self, situation: Situation, excess: int, taken: set[object], floor: int
+    ) -> list[Edit]:
+        return forced.evict_until(
             situation,
-            candidates,
+            self._candidates(situation, 0),
             lambda c: self._evict(situation, c, "forced"),
             excess=excess,
+            spared=lambda block: block.index < floor or block.key in taken,
         )
-        edits = [e for e in edits if not taken.intersection(e.targets)]
-        price = _rewrite_price(situation, edits)
-        return self._finish(situation, edits, "forced", price)
 
     def _evict(self, situation: Situation, candidate: Candidate, when: str) -> Edit:
         return evict(situation, candidate, self._references, when=when, policy=self.name)
 
-    def _finish(
-        self, situation: Situation, edits: list[Edit], when: str, price: float
-    ) -> list[Edit]:
+    def _finish(self, situation: Situation, edits: list[Edit], when: str) -> list[Edit]:
+        price = _rewrite_price(situation, edits)
         stripped = bound_thinking(situation, edits, when=when, policy=self.name)
         # The model thinks the latest of it again; older thinking was background.
         lost = stripped[-1].reason.tokens_before * situation.profile.output if stripped else 0.0
@@ -103,7 +118,8 @@ class Tenure:
             *self._results.candidates(situation, before=tail, grace=grace, ahead=ahead),
             *self._reasoning.candidates(situation, before=tail),
         ]
-        return sorted(found, key=lambda c: c.block.index)
+        floor = self._reasoning.held(situation)
+        return sorted((c for c in found if c.block.index >= floor), key=lambda c: c.block.index)
 
 
 def _frees(edit: Edit) -> bool:

@@ -68,6 +68,7 @@ def bound_thinking(
         and block.signed
         and block.key not in situation.plan.by_key
         and block.key not in edited
+        and not situation.plan.covered(block.index)
     ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tenure.core.message import Block, BlockKind
 from tenure.core.policy import Candidate, Situation
+from tenure.policies.protect import gone
 
 _SENTENCE = re.compile(r"[^.!?\n]{15,300}[.!?]?\s*$")
 
@@ -20,6 +21,7 @@ class FinishedReasoning:
 
     def __init__(self) -> None:
         self.live: dict[str, Block] = {}
+        self._pinned = 0
         self._seen = 0
 
     def catch_up(self, situation: Situation) -> None:
@@ -27,17 +29,28 @@ class FinishedReasoning:
         transcript = situation.transcript
         for index in range(self._seen, len(transcript)):
             if transcript.messages[index].pinned:
+                if any(b.kind is BlockKind.THINKING and b.signed for b in transcript.blocks[index]):
+                    self._pinned = index
                 continue
             for block in transcript.blocks[index]:
                 if block.kind is BlockKind.THINKING:
                     self.live[block.key] = block
         self._seen = len(transcript)
 
+    def held(self, situation: Situation) -> int:
+        """The number of the first message that may be edited: where the model's thinking is bound
+        to what stands before it, nothing before thinking that must stay."""
+        if not situation.profile.preserved_thinking:
+            return 0
+        restored = (situation.transcript.block(key) for key in situation.restored)
+        indexes = (b.index for b in restored if b.kind is BlockKind.THINKING and b.signed)
+        return max(self._pinned, *indexes, 0)
+
     def candidates(self, situation: Situation, *, before: int) -> Iterator[Candidate]:
         """Those in front of the last finished user turn's end, oldest first."""
         turns = situation.transcript.user_turns
         end = min(before, turns[-1]) if turns else 0
-        for key in [k for k in self.live if k in situation.plan.by_key]:
+        for key in [k for k in self.live if gone(situation, k)]:
             del self.live[key]
         for block in self.live.values():
             if block.index >= end:

@@ -32,8 +32,9 @@ def evict_until(
     evict: Callable[[Candidate], Edit],
     *,
     excess: int,
+    spared: Callable[[Block], bool],
 ) -> list[Edit]:
-    """Edits that free about `excess` tokens, or all that may go.
+    """Edits that free about `excess` tokens, or all that may go but the `spared`.
 
     Order: candidates by tier-blind score; results outside the tail; call arguments, harness
     text and assistant text outside the tail; the middle of pastes; results inside the tail.
@@ -43,7 +44,7 @@ def evict_until(
     for block, make in _in_order(situation, candidates, evict):
         if excess <= 0:
             break
-        if block.key in taken:
+        if block.key in taken or spared(block):
             continue
         edit = make()
         freed = edit.reason.tokens_before - edit.reason.tokens_after

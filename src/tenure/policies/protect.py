@@ -26,16 +26,17 @@ def tail_starts(situation: Situation, keep_steps: int) -> int:
     return at
 
 
+def gone(situation: Situation, key: str) -> bool:
+    """True when a block can be no candidate any more: it is edited, or was and has been restored."""
+    return key in situation.plan.by_key or key in situation.restored
+
+
 def untouchable(situation: Situation, block: Block) -> bool:
     """True when the block may not be edited at all, whatever the budget."""
     message = situation.transcript.messages[block.index]
     if message.pinned or block.origin in (Origin.USER, Origin.SYSTEM):
         return True
-    if (
-        block.key in situation.restored
-        or block.key in situation.plan.by_key
-        or situation.plan.covered(block.index)
-    ):
+    if gone(situation, block.key) or situation.plan.covered(block.index):
         return True
     return block.kind is BlockKind.TOOL_CALL and block.key in {
         b.key for b in situation.transcript.open_calls.values()
@@ -48,6 +49,7 @@ def is_paste(situation: Situation, block: Block) -> bool:
         block.kind is BlockKind.TEXT
         and block.origin is Origin.USER
         and not situation.transcript.messages[block.index].pinned
-        and block.key not in situation.plan.by_key
+        and not gone(situation, block.key)
+        and not situation.plan.covered(block.index)
         and situation.meter.size(block).estimate > PASTE_TOKENS
     )

@@ -22,7 +22,8 @@ class Referred:
 
 
 class References:
-    """The index of one transcript."""
+    """The index of one transcript. What it says does not depend on when it was read, as long as
+    results are read in the order of the transcript."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -50,12 +51,14 @@ class References:
 
     def _mention(self, strings: set[str], index: int) -> None:
         for s in strings:
+            fresh = s not in self._mentioned
             self._mentioned[s] = index
-            self._first_mention.setdefault(s, index)
+            if fresh:
+                self._first_mention[s] = index
             owner = self._owner.get(s)
             if owner is not None:
                 referred = self._referred[owner]
-                referred.strings += 1
+                referred.strings += fresh
                 referred.last = index
 
     def _read(self, block: Block) -> Referred:

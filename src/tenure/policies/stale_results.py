@@ -6,13 +6,16 @@ Invariant: a result is stale when nothing named a string of it, and its call was
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tenure.core import recall
 from tenure.core.message import Block, BlockKind
+from tenure.core.plan import Plan
 from tenure.core.policy import Candidate, Situation
 from tenure.policies.duplicate_results import DuplicateResults
-from tenure.policies.protect import untouchable
+from tenure.policies.protect import gone, untouchable
 from tenure.policies.references import References
 from tenure.policies.score import Facts, chance_within, score
 from tenure.policies.superseded import Superseded
@@ -21,6 +24,9 @@ from tenure.policies.superseded import Superseded
 TOMBSTONE_TOKENS = 60
 # Superseded and duplicate results are rarely needed; their newer twin answers for them.
 _COVERED_NEED = 0.2
+# Fetches per eviction in the recorded sessions; a session that needs more is managed less, down to
+# a tenth of the evictions' worth.
+_USUAL_RECALLS, _MOST_NEEDY = 0.05, 10.0
 
 
 @dataclass(slots=True)
@@ -34,6 +40,9 @@ class Results:
     seen: int = 0
     tokens: int = 0
     count: int = 0
+    plan: Plan = field(default_factory=Plan)
+    unread: deque[Block] = field(default_factory=deque)
+    recalls: int = 0
 
     def catch_up(self, situation: Situation) -> None:
         """Takes in what was appended, and lets go what the plan edits."""
@@ -44,6 +53,10 @@ class Results:
                 if block.kind is BlockKind.TOOL_RESULT:
                     self._take(situation, block)
         self.seen = len(transcript)
+        if situation.plan is not self.plan:
+            self.plan = situation.plan
+            for key in [k for k in self.live if gone(situation, k)]:
+                del self.live[key]
 
     def _take(self, situation: Situation, block: Block) -> None:
         self.duplicates.see(situation.transcript, block)
@@ -51,6 +64,8 @@ class Results:
         size = situation.meter.size(block).estimate
         self.tokens += size
         self.count += 1
+        self.unread.append(block)
+        self.recalls += block.tool == recall.NAME
         if size > 2 * TOMBSTONE_TOKENS and not untouchable(situation, block):
             self.live[block.key] = block
 
@@ -60,9 +75,9 @@ class Results:
         """The stale ones among the first `before` messages, oldest first; their need is the chance
         of being wanted within `ahead` steps."""
         mean = self.tokens / max(1, self.count)
-        gone = [k for k in self.live if k in situation.plan.by_key]
-        for key in gone:
-            del self.live[key]
+        # Evicted ones too: whose a string is must not depend on what was evicted when.
+        while self.unread and self.unread[0].index < before:
+            self.references.of(self.unread.popleft())
         for block in self.live.values():
             if block.index >= before:
                 break
@@ -82,7 +97,7 @@ class Results:
             return None
         size = situation.meter.size(block).estimate
         facts = Facts(age, referred.strings, size, mean)
-        need = chance_within(age, ahead)
+        need = chance_within(age, ahead) * self._neediness()
         tier, words = 1, _words(age, referred.strings)
         if newer is not None:
             need *= _COVERED_NEED
@@ -91,6 +106,14 @@ class Results:
         return Candidate(
             block, tier, score(block, facts), size - TOMBSTONE_TOKENS, need, since, words
         )
+
+    def _neediness(self) -> float:
+        """How much more often this session fetches evicted text again than the recorded ones did.
+
+        Counted from one fetch on, so that a few evictions alone say little.
+        """
+        expected = _USUAL_RECALLS * len(self.plan.by_key)
+        return min(_MOST_NEEDY, max(1 / 2, (self.recalls + 1) / (expected + 1)))
 
     def _covered(self, block: Block) -> tuple[int, str]:
         if block.key in self.duplicates.newer:

@@ -17,6 +17,8 @@ from tenure.core.strings import rare_strings_in_order
 
 # The lengths of a string that a digest may hold, characters.
 _SHORTEST, _LONGEST = 8, 80
+# Head and tail of a shortened text keep at least this many characters.
+_LEAST_ROOM = 200
 _IMPERATIVE = re.compile(
     r"\b(must|never|always|do not|don't|should|only|make sure|ensure|please|keep|avoid|use|fix|"
     r"add|remove|write|need)\b",
@@ -66,7 +68,7 @@ def tombstone(
     text = _label(situation, block, words, handle, before, list(kept))
     message = situation.transcript.messages[block.index]
     body = situation.transcript.wire.stand_in(block, message, text)
-    after = situation.meter.text(text)
+    after = situation.meter.stand_in(block, text)
     reason = Reason(policy, words, when, before, after, step=situation.step)
     return Replace(block.key, (body,), reason, handle)
 
@@ -101,10 +103,23 @@ def shortened(
 
     A user's paste also keeps its imperative sentences.
     """
-    handle = handle_for(situation.nonce, block.key)
     before = situation.meter.size(block).estimate
-    ratio = len(block.text) / max(1, before)
-    room = max(200, int(keep * ratio) - 300)
+    room = max(_LEAST_ROOM, int(keep * len(block.text) / max(1, before)) - 300)
+    text = _shorter(situation, block, room, words)
+    after = situation.meter.stand_in(block, text)
+    # What is kept may be denser than the whole: less of it, then.
+    while after > keep and room > _LEAST_ROOM:
+        room = max(_LEAST_ROOM, min(room * 3 // 4, room * keep // after))
+        text = _shorter(situation, block, room, words)
+        after = situation.meter.stand_in(block, text)
+    message = situation.transcript.messages[block.index]
+    body = situation.transcript.wire.stand_in(block, message, text)
+    reason = Reason(policy, words, when, before, after, step=situation.step)
+    return Replace(block.key, (body,), reason, handle_for(situation.nonce, block.key))
+
+
+def _shorter(situation: Situation, block: Block, room: int, words: str) -> str:
+    handle = handle_for(situation.nonce, block.key)
     head, tail = cut_points(block.text, room)
     middle = block.text[head:tail]
     again = f"recall it with handle {handle}" if situation.recall else f"its handle is {handle}"
@@ -114,11 +129,7 @@ def shortened(
     )
     if block.kind is BlockKind.TEXT:
         note += "".join(f"{s}\n" for s in imperatives(middle, room // 4))
-    text = block.text[:head] + note + block.text[tail:]
-    message = situation.transcript.messages[block.index]
-    body = situation.transcript.wire.stand_in(block, message, text)
-    reason = Reason(policy, words, when, before, situation.meter.text(text), step=situation.step)
-    return Replace(block.key, (body,), reason, handle)
+    return block.text[:head] + note + block.text[tail:]
 
 
 def cut_points(text: str, room: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from tenure.core.edit import Edit, Insert, Replace, Span
@@ -19,7 +19,8 @@ from tenure.core.protocols import Count, Counter
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 
-# A report that contradicts the estimate by more than this factor is not of the same request.
+# A report under the estimate by more than this factor is not of the whole request: it is ignored.
+# One above it is believed (a client may hide much from us), but says nothing of our counting.
 _SANE = 3.0
 
 
@@ -87,10 +88,7 @@ class SessionMeter:
 
     def report(self, usage: Usage, length: int, plan: Plan) -> None:
         """Anchors on a reported prompt for the first `length` messages under `plan`."""
-        freed = self._freed(plan)
-        counted = len(self._sums) > length
-        estimate = sum(self.overhead) + self._sums[length] - freed if counted else usage.prompt
-        self._anchor = _Anchor(usage.prompt, length, freed, estimate)
+        self._anchor = _Anchor(usage.prompt, length, self._freed(plan))
         self._bound = usage.prompt
         self._bounded = length
 
@@ -121,6 +119,10 @@ class SessionMeter:
         """The estimate of a text of ours."""
         return self._counter.count_text(text).estimate
 
+    def stand_in(self, block: Block, text: str) -> int:
+        """The estimate of a block that says `text` instead of what it says."""
+        return self._counter.count(replace(block, text=text, media=())).estimate
+
     def before(self, index: int, plan: Plan) -> int:
         """Estimated tokens in front of message `index` (its length: the whole view)."""
         if plan is not self._plan:
@@ -132,22 +134,40 @@ class SessionMeter:
     def resident(self, plan: Plan) -> int:
         """Estimated tokens of the whole view, anchored on the last report."""
         freed = self._freed(plan)
-        anchor = self._anchor
-        if anchor is None or anchor.length >= len(self._sums):
+        known = self._known()
+        if known is None:
             return sum(self.overhead) + self._sums[-1] - freed
+        anchor, scale = known
         change = self._sums[-1] - self._sums[anchor.length] - (freed - anchor.freed)
-        return max(0, anchor.prompt + round(change * anchor.scale))
+        return max(0, anchor.prompt + round(change * scale))
 
     def upper(self, plan: Plan) -> int:
         """An upper bound of `resident`, from the upper bounds of the texts."""
         freed = self._freed(plan)
-        anchor = self._anchor
-        if anchor is None or anchor.length >= len(self._sums):
+        known = self._known()
+        if known is None:
             return sum(c.upper for c in self._overhead_counts()) + self._uppers[-1] - freed
-        new = self._uppers[-1] - self._uppers[anchor.length]
-        return max(0, anchor.prompt + round((new - freed + anchor.freed) * max(1.0, anchor.scale)))
+        anchor, scale = known
+        change = self._uppers[-1] - self._uppers[anchor.length] - (freed - anchor.freed)
+        # What grows may grow by more than its estimate, what shrinks may shrink by less.
+        scale = max(1.0, scale) if change > 0 else min(1.0, scale)
+        return max(0, anchor.prompt + round(change * scale))
 
     # -- small helpers -------------------------------------------------------------------------
+
+    def _known(self) -> tuple[_Anchor, float] | None:
+        """The last report and how it compares with the estimate; None without a usable one.
+
+        Worked out anew each time, so that it does not matter when the texts were counted.
+        """
+        anchor = self._anchor
+        if anchor is None or anchor.length >= len(self._sums):
+            return None
+        estimate = sum(self.overhead) + self._sums[anchor.length] - anchor.freed
+        scale = anchor.prompt / max(1, estimate)
+        if scale <= 1 / _SANE:
+            return None
+        return anchor, scale if scale < _SANE else 1.0
 
     def _overhead_counts(self) -> tuple[Count, Count]:
         if self._overhead is None:

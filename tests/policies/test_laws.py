@@ -1,0 +1,86 @@
+"""The laws of the default policy over generated sessions of all three APIs, at small windows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenure.core.session import Outgoing
+from tenure.testing.strategies import Event, Step, sessions
+from tests.policies.laws import Laws, least
+from tests.policies.play import BOUND_THINKING, PROFILE, Table
+
+WIRES = ("anthropic_messages", "openai_chat", "openai_responses")
+FEW = settings(max_examples=25)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("bound", [False, True], ids=["free thinking", "bound thinking"])
+@FEW
+@given(events=sessions(), window=st.sampled_from([2_500, 4_000, 8_000, 20_000, 60_000]))
+def test_every_request_and_every_proposal_holds_the_laws(
+    wire: str, bound: bool, events: list[Event], window: int
+) -> None:
+    table = Table(wire, window, profile=BOUND_THINKING if bound else PROFILE)
+    laws = Laws(table)
+    if not table.play(events, laws.look):
+        assert least(table) * 1.25 > table.machine.budget.limit
+    laws.handles_answer()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@FEW
+@given(events=sessions(paste=60_000, pinned=False), window=st.sampled_from([12_000, 30_000]))
+def test_a_long_paste_keeps_its_ends_its_demands_and_a_handle(
+    wire: str, events: list[Event], window: int
+) -> None:
+    table = Table(wire, window)
+    laws = Laws(table)
+    if not table.play(events, laws.look):
+        assert least(table) * 1.25 > table.machine.budget.limit
+    laws.handles_answer()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@FEW
+@given(
+    events=sessions(most_steps=8),
+    more=sessions(most_steps=6),
+    window=st.sampled_from([4_000, 8_000, 16_000]),
+    which=st.integers(0, 99),
+)
+def test_what_is_undone_comes_back_and_stays(
+    wire: str, events: list[Event], more: list[Event], window: int, which: int
+) -> None:
+    table = Table(wire, window)
+    laws = Laws(table)
+    table.play(events, laws.look)
+    if table.machine.outgoing is not None or not table.machine.plan.edits:
+        return
+    undone = table.machine.plan.edits[which % len(table.machine.plan)]
+    table.run(table.machine.undo([undone], table.now))
+    block = table.machine.transcript.block(str(undone.targets[0]))
+    laws.edits = table.machine.plan.edits
+
+    def look(outgoing: Outgoing) -> None:
+        laws.look(outgoing)
+        entry = next(e for e in outgoing.view.entries if e.sources == (block.message_id,))
+        assert block.text in [o.text for o in table.wire.lenses(entry.message.data)]
+
+    # Room for what came back, and not so much that nothing has to go.
+    table.window *= 2
+    table.machine.budget = replace(table.machine.budget, window=table.window)
+    table.play(renumbered(more), look)
+
+
+def renumbered(events: list[Event]) -> list[Event]:
+    """The events with call ids of their own."""
+    return [
+        replace(e, calls=tuple(c._replace(id=f"late_{c.id}") for c in e.calls))
+        if isinstance(e, Step)
+        else e
+        for e in events
+    ]
