@@ -12,7 +12,7 @@ from statistics import median
 
 from benchmarks.sessions import GrowingSession, lengths
 
-ROUNDS = 60
+ROUNDS = 200
 # What is measured, and what to reach at 10,000 messages, ms.
 FIGURES = {
     "decide: nothing to do": 0.1,

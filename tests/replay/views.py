@@ -24,9 +24,10 @@ ENDS = 100
 class ViewLaws:
     """Pass `look` as a replay's `watch`; then read what was found.
 
-    `refused` are the views that BudgetError was raised for; `too_large` those that were not and are
-    larger than the budget's limit, `overshoot` the largest such excess in tokens; `broken` counts
-    rules that a view breaks more often than the unedited messages; `lost` names user texts.
+    `refused` are the views that BudgetError was raised for; `too_large` those that were not and do
+    not fit the window beside the reserved reply, `overshoot` the largest such excess in tokens;
+    `broken` counts rules that a view breaks more often than the unedited messages; `lost` names
+    user texts.
     """
 
     views: int = 0
@@ -62,7 +63,9 @@ class ViewLaws:
         if run.over_budget:
             self.refused += 1
             return
-        excess = usage.prompt - run.machine.budget.limit
+        # The limit keeps a margin for what estimates miss; what must hold is the window itself.
+        budget = run.machine.budget
+        excess = usage.prompt - (budget.window - budget.reserved_output)
         self.too_large += excess > 0
         self.overshoot = max(self.overshoot, excess)
 
