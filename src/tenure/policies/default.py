@@ -24,7 +24,7 @@ from tenure.policies.superseded import Superseded
 
 # With many results a decision is looked at only every few steps: the work stays constant per step,
 # and a batch waits a few steps longer at most.
-_RESULTS_PER_STEP, _LONGEST_WAIT = 64, 16
+_RESULTS_PER_STEP, _LONGEST_WAIT = 32, 16
 
 
 class Tenure:
