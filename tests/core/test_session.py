@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 
 import pytest
@@ -335,10 +336,8 @@ def drive_both(wire: str, events: list[Event]) -> tuple[list[bytes], list[bytes]
                 one.results(answers)
                 await two.results(answers)
 
-    try:
+    with contextlib.suppress(BudgetError):
         asyncio.run(run())
-    except BudgetError:
-        pass
     return bodies
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tenure.core.edit import Edit, Span
-from tenure.core.message import JsonObject
+from tenure.core.message import Block, JsonObject, json_bytes
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
 
@@ -34,8 +34,10 @@ SCHEMA: JsonObject = {
 _RANGE = re.compile(r"\s*(\d+)\s*(?:[-:,]\s*(\d+)\s*)?")
 # A pattern comes from the model and runs over text of any size: bounded, so that it ends.
 _LONGEST_PATTERN = 200
-_LONGEST_LINE = 4_000
-_NESTED = re.compile(r"[+*}?]\)*\)[+*{]|\\[0-9]")
+_LONGEST_LINE = 2_000
+_NESTED = re.compile(r"[+*}?|][^()]*\)+[+*{]|\\[0-9]")
+_REPEATS = re.compile(r"[*+]|\{\d*,")
+_MOST_REPEATS = 3
 
 
 class RecallError(ValueError):
@@ -43,25 +45,34 @@ class RecallError(ValueError):
 
 
 def original(transcript: Transcript, plan: Plan, handle: str) -> str:
-    """The whole original text behind a handle; RecallError when the session has no such handle."""
+    """The whole original behind a handle, its pictures and documents as JSON after the text.
+
+    RecallError when the session has no such handle.
+    """
+    edit = _edit(plan, handle)
+    media = (json_bytes(part).decode() for b in _blocks(transcript, edit) for part in b.media)
+    return "\n".join([*(b.text for b in _blocks(transcript, edit)), *media])
+
+
+def _edit(plan: Plan, handle: str) -> Edit:
     edit = plan.by_handle.get(handle)
     if edit is None:
         raise RecallError(
             f"no removed text has the handle {handle!r}; use a handle from a marker in this "
             "conversation"
         )
-    return "\n".join(_texts(transcript, edit))
+    return edit
 
 
-def _texts(transcript: Transcript, edit: Edit) -> list[str]:
-    texts: list[str] = []
+def _blocks(transcript: Transcript, edit: Edit) -> list[Block]:
+    blocks: list[Block] = []
     for target in edit.targets:
         if isinstance(target, Span):
             first, last = target.bounds
-            texts += [b.text for i in range(first, last + 1) for b in transcript.blocks[i]]
+            blocks += [b for i in range(first, last + 1) for b in transcript.blocks[i]]
         else:
-            texts.append(transcript.block(target).text)
-    return texts
+            blocks.append(transcript.block(target))
+    return blocks
 
 
 def select(text: str, *, lines: str = "", pattern: str = "") -> str:
@@ -93,9 +104,10 @@ def _matching(every: list[tuple[int, str]], pattern: str) -> list[tuple[int, str
 
 
 def _searcher(pattern: str) -> Callable[[str], bool]:
-    # A regular expression that nests repeats can take exponential time, and a broken one can't
-    # run at all: both are taken as plain text.
-    if len(pattern) <= _LONGEST_PATTERN and not _NESTED.search(pattern):
+    # A regular expression that nests repeats can take exponential time, one with many repeats a
+    # high power of the line's length, and a broken one can't run at all: taken as plain text.
+    tame = not _NESTED.search(pattern) and len(_REPEATS.findall(pattern)) <= _MOST_REPEATS
+    if tame and len(pattern) <= _LONGEST_PATTERN:
         try:
             compiled = re.compile(pattern)
         except re.error:
@@ -105,11 +117,20 @@ def _searcher(pattern: str) -> Callable[[str], bool]:
     return lambda line: pattern in line
 
 
-def answer(transcript: Transcript, plan: Plan, arguments: Any) -> str:
-    """The text for a recall call; RecallError with words for the model when it can't be given."""
+def answer(transcript: Transcript, plan: Plan, arguments: Any) -> str | list[JsonObject]:
+    """What a recall call gets: a text, or content parts when pictures or documents come with it.
+
+    RecallError with words for the model when it can't be given.
+    """
     if not isinstance(arguments, dict) or not isinstance(arguments.get("handle"), str):
         raise RecallError("recall needs a handle, a string such as 't-4f9c21ab'")
     lines, pattern = (str(arguments.get(k) or "") for k in ("lines", "pattern"))
-    return select(
-        original(transcript, plan, arguments["handle"].strip("[] ")), lines=lines, pattern=pattern
-    )
+    blocks = _blocks(transcript, _edit(plan, arguments["handle"].strip("[] ")))
+    text = select("\n".join(b.text for b in blocks), lines=lines, pattern=pattern)
+    media = [part for b in blocks for part in b.media] if not lines and not pattern else []
+    if not media:
+        return text
+    # The parts go back as they came; Responses is the one API that calls text otherwise.
+    responses = str(media[0].get("type", "")).startswith("input_")
+    said: JsonObject = {"type": "input_text" if responses else "text", "text": text}
+    return [said, *media] if text else media

@@ -111,7 +111,7 @@ def decode(line: bytes) -> Record:
         body = json.loads(line)
         kind, at = body.pop("type"), body.pop("at")
         return _READERS[kind](body, at)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{line[:80]!r} is no record of a session: {error}") from error
 
 

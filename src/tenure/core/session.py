@@ -355,15 +355,15 @@ class SessionMachine:
     def _ours(self, call: ToolCall) -> bool:
         return self.parts.recall and call.name == recall.NAME
 
-    def _answer(self, call: ToolCall) -> tuple[str, bool, float]:
+    def _answer(self, call: ToolCall) -> tuple[Any, bool, float]:
         try:
-            text = recall.answer(self.transcript, self.plan, call.input)
+            content = recall.answer(self.transcript, self.plan, call.input)
         except recall.RecallError as error:
             return str(error), True, 0.0
         meter, profile = self.parts.meter, self.parts.profile
-        tokens = meter.text(text)
+        tokens = meter.text(content if isinstance(content, str) else str(content[0].get("text")))
         cost = profile.read * self._sent_tokens + profile.output * RECALL_CALL_TOKENS
-        return text, False, cost + profile.write * tokens
+        return content, False, cost + profile.write * tokens
 
     def _check_results(self, given: Mapping[str, Any], pending: tuple[ToolCall, ...]) -> None:
         wanted = {c.id for c in pending if not self._ours(c)}

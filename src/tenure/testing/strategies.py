@@ -102,28 +102,28 @@ def sessions(
     """Sessions with tool calls, parallel ones, repeats, file versions, thinking, harness text,
     errors, pictures and odd blocks; results of up to `largest` characters, now and then a paste
     of `paste` characters."""
-    return _sessions(most_steps, largest, paste, pinned)
+    return _sessions(most_steps=most_steps, largest=largest, paste=paste, pinned=pinned)
 
 
 @st.composite
 def _sessions(
-    draw: st.DrawFn, most_steps: int, largest: int, paste: int, pinned: bool
+    draw: st.DrawFn, *, most_steps: int, largest: int, paste: int, pinned: bool
 ) -> list[Event]:
-    events: list[Event] = [draw(_says(paste, pinned))]
+    events: list[Event] = [draw(_says(paste=paste, pinned=pinned))]
     number = 0
     for _ in range(draw(st.integers(most_steps // 2, most_steps))):
         step = draw(_step(number, largest))
         number += len(step.calls)
         events.append(step)
         if not step.calls:
-            events.append(draw(_says(paste, pinned)))
+            events.append(draw(_says(paste=paste, pinned=pinned)))
         elif draw(st.integers(0, 5)) == 0:
             events.append(Says(reminder(number), Origin.HARNESS))
     return events
 
 
 @st.composite
-def _says(draw: st.DrawFn, paste: int, pinned: bool) -> Says:
+def _says(draw: st.DrawFn, *, paste: int, pinned: bool) -> Says:
     seed = draw(st.integers(0, 50))
     words = f"Please fix case-{seed}. Never touch src/frozen_{seed}.py."
     if paste and draw(st.integers(0, 2)) == 0:
@@ -135,7 +135,7 @@ def _says(draw: st.DrawFn, paste: int, pinned: bool) -> Says:
 @st.composite
 def _step(draw: st.DrawFn, number: int, largest: int) -> Step:
     seed = draw(st.integers(0, 1_000))
-    mix = Random(seed)
+    mix = Random(seed)  # noqa: S311 - examples, not secrets
     calls, results = [], []
     for at in range(draw(st.sampled_from([0, 1, 1, 1, 1, 2, 3, 5]))):
         name, given, text = draw(_call(largest))

@@ -34,14 +34,14 @@ class BlockCounter:
 
     def bound(self, block: Block) -> int:
         """Never exceeded; constant time."""
-        total = self.bound_text(block.text) + _FRAME[block.kind] + len(block.tool)
+        total = self.bound_text(block.text) + 2 * _FRAME[block.kind] + len(block.tool)
         for part in block.media:
             total += max(_MEDIA_BOUND, media_tokens(self._provider, part, family=self._family))
         return total
 
     def count(self, block: Block) -> Count:
         """Estimate and upper bound."""
-        estimate, upper = self._family.count(block.text)
+        estimate, upper = self.count_text(block.text)
         frame = _FRAME[block.kind]
         media = sum(media_tokens(self._provider, p, family=self._family) for p in block.media)
         return Count(estimate + frame + media, upper + 2 * frame + media)
@@ -53,5 +53,7 @@ class BlockCounter:
         return byte_bound(len(text.encode("utf-8", "surrogatepass")), self._family)
 
     def count_text(self, text: str) -> Count:
-        """Estimate and upper bound of bare text."""
-        return Count(*self._family.count(text))
+        """Estimate and upper bound of bare text, neither above the byte bound."""
+        estimate, upper = self._family.count(text)
+        bound = self.bound_text(text)
+        return Count(min(estimate, bound), min(upper, bound))

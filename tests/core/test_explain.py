@@ -1,0 +1,62 @@
+"""The explanation says what the plan and the ledger say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenure.core.explain import line
+from tenure.testing.strategies import Event, sessions
+from tests.policies.play import Table
+
+WIRES = ("anthropic_messages", "openai_chat", "openai_responses")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@settings(max_examples=15)
+@given(events=sessions(most_steps=8), window=st.sampled_from([4_000, 8_000, 30_000]))
+def test_every_edit_is_explained_with_its_reason_figures_and_handle(
+    wire: str, events: list[Event], window: int
+) -> None:
+    table = Table(wire, window, system="be kind " * 30, tools="[1]" * 30)
+    table.play(events, lambda _: None)
+    machine = table.machine
+    told = machine.explain()
+    text = str(told)
+    assert told.edits == machine.plan.edits
+    assert told.ledger == machine.ledger
+    assert told.steps == machine.step
+    assert told.policy == "tenure"
+    for edit in told.edits:
+        assert edit.handle in text
+        assert edit.reason.words in line(edit)
+        assert f"{edit.reason.tokens_before:,} to {edit.reason.tokens_after:,}" in line(edit)
+    part = told.occupancy
+    assert (part.system, part.tools) == (60, 22)
+    assert part.used == part.system + part.tools + part.messages
+    assert part.used == machine.parts.meter.resident(machine.plan)
+    assert part.limit == machine.budget.limit
+    again = json.loads(json.dumps(told.as_dict()))
+    assert len(again["edits"]) == len(told.edits)
+    assert again["ledger"]["spent"] == machine.ledger.spent
+
+
+def test_without_edits_it_says_so_and_changes_nothing() -> None:
+    table = Table("anthropic_messages")
+    table.user("go")
+    told = table.machine.explain()
+    assert str(told).endswith("nothing was left out")
+    assert "policy tenure, 0 requests" in str(told)
+    assert table.machine.explain() == told
+    assert len(table.store.read(table.machine.scope, "s")) == 2
+
+
+def test_a_copy_of_the_ledger_is_told() -> None:
+    table = Table("anthropic_messages")
+    table.user("go")
+    told = table.machine.explain()
+    table.machine.ledger.spent += 7
+    assert told.ledger.spent == 0
