@@ -6,9 +6,11 @@ the benchmark can never share a file, whatever folders either of them is given.
 
 from __future__ import annotations
 
+import gettext
 import gzip
 import hashlib
 import html
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -123,10 +125,10 @@ def _decode(path: Path, raw: bytes, *, session: bool) -> str | None:
     try:
         if path.suffix == ".gz":
             raw = gzip.decompress(raw)
+        if _stem(path).suffix == ".mo":
+            return _translations(raw)
         text = raw.decode("utf-8")
     except (UnicodeDecodeError, gzip.BadGzipFile):
-        if _stem(path).suffix == ".mo":
-            return raw.decode("utf-8", "ignore").replace("\x00", "\n")
         return None
     if "\x00" in text:
         return None
@@ -135,6 +137,15 @@ def _decode(path: Path, raw: bytes, *, session: bool) -> str | None:
     if _stem(path).suffix == ".html" and hashlib.sha256(raw).digest()[2] % 4:
         return _BLANK.sub("\n\n", html.unescape(_TAGS.sub("", text)))
     return text
+
+
+def _translations(raw: bytes) -> str | None:
+    """The translated strings of a gettext catalogue; the tables around them are no text."""
+    try:
+        catalogue = gettext.GNUTranslations(io.BytesIO(raw))
+    except (OSError, ValueError, LookupError):
+        return None  # not a catalogue that gettext can read
+    return "\n".join(text for text in vars(catalogue)["_catalog"].values() if text)
 
 
 def _session_strings(text: str) -> Iterator[str]:
