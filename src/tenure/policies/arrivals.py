@@ -17,9 +17,9 @@ from tenure.policies.tombstone import shortened
 
 # A shortened text keeps at least this much, so that it still says what it was.
 LEAST_KEPT = 150
-# The share of the limit that arrivals may fill: what follows needs room as well, and what was
-# shortened once is not shortened again.
-_FILLS = 0.9
+# The share of the limit up to which arrivals stay whole, and the share of it that they keep when
+# they don't: what follows needs room as well, and what was shortened once stays as it is.
+_FILLS, _KEEPS = 0.9, 0.5
 
 
 def shorten(
@@ -64,7 +64,10 @@ def _room(situation: Situation, blocks: Sequence[Block], size: int, rest: Plan |
     scale = max(0.1, (meter.resident(plan) - others) / max(1, size))
     if rest is not None:
         return int((budget.limit - others) / scale)
-    return int(max(budget.headroom, budget.limit * _FILLS - others) / scale)
+    left = budget.limit * _FILLS - others
+    if size * scale > left:
+        left = min(left, budget.limit * _KEEPS)
+    return int(max(budget.headroom, left) / scale)
 
 
 def fair_share(sizes: Sequence[int], room: int) -> list[int]:
