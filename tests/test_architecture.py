@@ -79,7 +79,8 @@ CALLS_AT_IMPORT = frozenset(
     """
     NewType ParamSpec TypeVar abs attrgetter auto cast chr dataclass dict encode enumerate field
     float from_bytes fromhex fromkeys frozenset int itemgetter items join keys len list lru_cache
-    maketrans map max methodcaller min namedtuple object ord partial pow property range re.compile
+    maketrans map max methodcaller min namedtuple object ord partial pow property
+    pytest.mark.parametrize range re.compile
     replace reversed round set sorted split splitlines str strip sum to_bytes tuple union values zip
     """.split()
 )
