@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenure.core.protocols import ToolCall
 from tenure.core.session import Outgoing
-from tenure.testing.strategies import Event, Step, sessions
+from tenure.testing.strategies import Event, Result, Step, log_text, sessions
 from tests.policies.laws import Laws, least
 from tests.policies.play import BOUND_THINKING, PROFILE, Table
 
@@ -74,6 +75,39 @@ def test_what_is_undone_comes_back_and_stays(
     table.window *= 2
     table.machine.budget = replace(table.machine.budget, window=table.window)
     table.play(renumbered(more), look)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_long_loop_with_stale_results_is_evicted_in_batches_that_pay(wire: str) -> None:
+    table = Table(wire, 120_000)
+    laws = Laws(table)
+    table.user("go through all the files")
+    for number in range(60):
+        table.now += 10
+        laws.look(table.request())
+        table.reply(Step(calls=(ToolCall(f"c{number}", "read", {"n": number}),)))
+        table.results([Result(log_text(number, 4_000))])
+    batches = [d.edits for d in table.watched.decisions if d.edits]
+    assert {e.reason.when for edits in batches for e in edits} == {"pays"}
+    assert 1 <= len(batches) <= 12, "eager"
+    assert max(len(edits) for edits in batches) >= 5
+    assert table.machine.ledger.saved > table.machine.ledger.unforced > 0
+    laws.handles_answer()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_cold_cache_is_an_occasion(wire: str) -> None:
+    table = Table(wire, 120_000)
+    laws = Laws(table)
+    table.user("go through all the files")
+    for number in range(12):
+        table.now += 10
+        laws.look(table.request())
+        table.reply(Step(calls=(ToolCall(f"c{number}", "read", {"n": number}),)))
+        table.results([Result(log_text(number, 12_000))])
+    table.now += 4_000
+    laws.look(table.request())
+    assert {e.reason.when for e in table.watched.decisions[-1].edits} == {"cold"}
 
 
 def renumbered(events: list[Event]) -> list[Event]:
