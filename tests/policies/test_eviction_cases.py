@@ -21,7 +21,7 @@ from tests.cases import case_input, expanded
 from tests.policies.play import FRAME, Quarter, Table, raws
 
 WIRES = ("anthropic_messages", "openai_chat", "openai_responses")
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=15)
 TEXTS: dict[str, Callable[[int], str]] = {
     "log": lambda size: log_text(3, size),
     "words": lambda size: ("finding word " * (size // 13 + 1))[:size],

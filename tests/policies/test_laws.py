@@ -15,7 +15,7 @@ from tests.policies.laws import Laws, least
 from tests.policies.play import BOUND_THINKING, PROFILE, Table
 
 WIRES = ("anthropic_messages", "openai_chat", "openai_responses")
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=15)
 
 
 @pytest.mark.parametrize("wire", WIRES)
