@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from tenure.core import recall
 from tenure.core.protocols import ToolCall
-from tenure.core.recall import RecallError, select
+from tenure.core.recall import select
 from tenure.core.record import Recalled, Started
 from tenure.core.session import SessionMachine
+from tenure.errors import RecallError
 from tenure.testing.strategies import Result, Step
 from tests.policies.play import Table
 
@@ -61,10 +62,10 @@ def test_whatever_is_asked_for_there_is_an_answer_or_words(
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*$", "(a|aa)+$", "((a*)*)*b", "(.*)*x", "["])
 def test_a_hostile_pattern_ends(pattern: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(RecallError):
         select("a" * 4_000 + "!", pattern=pattern)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_range_that_is_none_or_outside_is_explained() -> None:

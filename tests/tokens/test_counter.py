@@ -221,5 +221,6 @@ def test_usage_of_a_stream_is_what_its_last_event_says(
         {"type": "message_delta", "delta": {}, "usage": {**again, "output_tokens": n}}
         for n in outputs
     ]
-    events = [{"type": "message_start", "message": message}, *deltas, {"type": "message_stop"}]
+    start: dict[str, Any] = {"type": "message_start", "message": message}
+    events = [start, *deltas, {"type": "message_stop"}]
     assert streamed(events) == Usage(fresh=first, cache_write=writes, output=outputs[-1])

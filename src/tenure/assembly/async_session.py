@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from inspect import isawaitable
-from secrets import token_hex
 from typing import Any, TypeVar
 
-from tenure.assembly.build import Options, build, head_of, perform, resumed
-from tenure.assembly.request import Calls, Request, as_results
+from tenure.assembly.build import Options, build, head_of, perform, resumed, started, stored
+from tenure.assembly.request import Calls, Request, as_results, checked, checked_message
 from tenure.core.command import Command, Flow
 from tenure.core.drive import drive_async
 from tenure.core.edit import Edit
@@ -41,14 +40,16 @@ class AsyncSession:
         options = options or Options()
         head = head_of(model, options, system=system, tools=tools, params=params)
         self._built = build(head, options)
-        name = self._built.wire.name
-        self._started: Started | None = Started(name, model, head, token_hex(8), self._now())
+        self._started: Started | None = started(self._built, head)
 
     @classmethod
     async def resume(cls, name: str, options: Options) -> AsyncSession:
         """The session of that name from `options.store`; raises SessionNotFound."""
         session = cls.__new__(cls)
-        session._built = resumed(name, options)  # noqa: SLF001
+        records = stored(name, options)
+        if isawaitable(records):
+            records = await records
+        session._built = resumed(name, options, records)  # noqa: SLF001
         session._started = None  # noqa: SLF001
         return session
 
@@ -64,12 +65,12 @@ class AsyncSession:
 
     async def user(self, content: str | Sequence[JsonObject], *, pinned: bool = False) -> None:
         """Adds what the user said; it is never evicted."""
-        made = self._built.wire.user(content)
+        made = self._built.wire.user(checked(content))
         await self._append([Message(m, origin=Origin.USER, pinned=pinned) for m in made])
 
     async def append(self, message: JsonObject, *, origin: Origin | None = None) -> None:
         """Adds a wire message of any role."""
-        origin = origin or self._built.wire.origin(message)
+        origin = origin or self._built.wire.origin(checked_message(message))
         await self._append([Message(message, origin=origin)])
 
     async def request(self) -> Request:
@@ -102,7 +103,7 @@ class AsyncSession:
         await self._run(self._machine.undo(edits, self._now()))
 
     async def cancel(self) -> None:
-        """Gives up the open request."""
+        """Gives up the open request, and the calls that wait."""
         await self._run(self._machine.cancel(self._now()))
 
     def explain(self) -> Explanation:

@@ -14,12 +14,12 @@ from typing import Any
 
 from tenure.assembly.request import Request
 from tenure.core import recall
-from tenure.core.budget import Budget
+from tenure.core.budget import MIN_OUTPUT, Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
 from tenure.core.message import JsonObject
 from tenure.core.policy import Policy
 from tenure.core.protocols import DEFAULT_SCOPE, Scope
-from tenure.core.record import Started
+from tenure.core.record import Record, Started
 from tenure.core.session import Outgoing, Parts, SessionMachine
 from tenure.core.store import RecordStore
 from tenure.cost.models import ModelProfile, profile
@@ -34,6 +34,8 @@ from tenure.wire.detect import AnyWire, wire_for
 
 _ANTHROPIC = "anthropic_messages"
 _MARK = {"type": "ephemeral"}
+_MAX_TOKENS = {"max_completion_tokens", "max_output_tokens"}
+_SETTINGS = ("window", "usable_window", "headroom")
 _WIRE_OF = {"anthropic": _ANTHROPIC, "openai": "openai_responses"}
 
 
@@ -93,12 +95,13 @@ def build(head: JsonObject, options: Options) -> Built:
     known = options.profile or profile(model)
     wire = wire_for(options.wire or _WIRE_OF.get(known.provider, "openai_chat"))
     window = options.window or known.context_window
-    max_tokens = head.get("max_tokens")
+    max_tokens = min(int(head.get("max_tokens") or known.max_output), window)
     budget = Budget(
         window=window,
-        max_tokens=min(int(max_tokens or known.max_output), window),
+        max_tokens=max_tokens,
         usable_window=options.usable_window,
         declared=dict(options.headroom),
+        min_output=max(MIN_OUTPUT, _thinking(head) + 1),
     )
     counter = BlockCounter(model, known.provider)
     tools = head.get("tools")
@@ -133,6 +136,9 @@ def head_of(
     known = options.profile or profile(model)
     wire = wire_for(options.wire or _WIRE_OF.get(known.provider, "openai_chat"))
     head: dict[str, Any] = {"model": model, **params}
+    for name in _MAX_TOKENS & head.keys():
+        # The wires spell it as their API does.
+        head["max_tokens"] = head.pop(name)
     if system:
         head["system"] = system
     offered = list(tools)
@@ -156,16 +162,33 @@ def head_of(
     return head
 
 
-def resumed(name: str, options: Options) -> Built:
-    """The machine of a stored session: its log folded. Raises SessionNotFound, ConfigError."""
+def started(built: Built, head: JsonObject) -> Started:
+    """The first record of a session's log."""
+    options = built.options
+    settings = {name: getattr(options, name) for name in _SETTINGS}
+    return Started(
+        built.wire.name, str(head["model"]), head, token_hex(8), options.clock(), settings
+    )
+
+
+def stored(name: str, options: Options) -> Any:
+    """The records of a stored session, or an awaitable of them, as the store answers.
+
+    Raises ConfigError without a store, SessionNotFound when it has no such session.
+    """
     if options.store is None:
         raise ConfigError("resuming needs the store that holds the session", key="store")
-    records = options.store.read(options.scope, name)
-    started = records[0]
-    if not isinstance(started, Started):
+    return options.store.read(options.scope, name)
+
+
+def resumed(name: str, options: Options, records: Sequence[Record]) -> Built:
+    """The machine of a stored session: its log folded. What `options` leave open is as it was."""
+    first = records[0]
+    if not isinstance(first, Started):
         raise StoreError(f"the log of session {name!r} does not begin with its start")
-    options = replace(options, name=name, wire=started.wire)
-    built = build(started.head, options)
+    kept = {k: v for k, v in first.settings.items() if k in _SETTINGS and not getattr(options, k)}
+    options = replace(options, name=name, wire=first.wire, **kept)
+    built = build(first.head, options)
     built.machine.load(records)
     return built
 
@@ -181,6 +204,12 @@ def perform(built: Built, command: Command) -> Any:
 
 def _offers_recall(tools: Sequence[JsonObject] | None) -> bool:
     return any(_name_of(tool) == recall.NAME for tool in tools or ())
+
+
+def _thinking(head: JsonObject) -> int:
+    """The thinking budget that max_tokens must stay above (Anthropic's `enabled` thinking)."""
+    thinking = head.get("thinking")
+    return int(thinking.get("budget_tokens") or 0) if isinstance(thinking, Mapping) else 0
 
 
 def _name_of(tool: JsonObject) -> str:

@@ -11,6 +11,7 @@ from typing import Any, overload
 from tenure.core.message import JsonObject, json_bytes
 from tenure.core.protocols import ToolCall
 from tenure.core.session import Outgoing, SessionMachine
+from tenure.errors import RequestError
 from tenure.wire import marks
 from tenure.wire.detect import AnyWire
 
@@ -98,3 +99,25 @@ def as_results(given: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
         else (value, False)
         for call_id, value in given.items()
     }
+
+
+def checked(content: Any) -> str | Sequence[JsonObject]:
+    """The content of a user's message; RequestError when it is neither text nor content blocks."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list | tuple) and all(isinstance(b, Mapping) for b in content):
+        return content
+    raise RequestError(
+        f"a user's content is a text or a list of content blocks, not {type(content).__name__}",
+        path="content",
+    )
+
+
+def checked_message(message: Any) -> JsonObject:
+    """A wire message; RequestError when it is no dict with a role or a type."""
+    if isinstance(message, Mapping) and ("role" in message or "type" in message):
+        return message
+    raise RequestError(
+        f"a message is a dict with a role (or a type, for items of Responses), not {message!r:.80}",
+        path="messages",
+    )

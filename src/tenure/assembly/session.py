@@ -7,17 +7,15 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from secrets import token_hex
 from typing import Any, TypeVar
 
-from tenure.assembly.build import Options, build, head_of, perform, resumed
-from tenure.assembly.request import Calls, Request, as_results
+from tenure.assembly.build import Options, build, head_of, perform, resumed, started, stored
+from tenure.assembly.request import Calls, Request, as_results, checked, checked_message
 from tenure.core.command import Flow
 from tenure.core.drive import drive
 from tenure.core.edit import Edit
 from tenure.core.explain import Explanation
 from tenure.core.message import JsonObject, Message, Origin
-from tenure.core.record import Started
 from tenure.core.session import SessionMachine
 from tenure.wire.assemble import Assembler
 from tenure.wire.replies import as_dict
@@ -44,16 +42,13 @@ class Session:
         options = options or Options()
         head = head_of(model, options, system=system, tools=tools, params=params)
         self._built = build(head, options)
-        name = self._built.wire.name
-        self._run(
-            self._machine.start(Started(name, model, head, token_hex(8), self._now())),
-        )
+        self._run(self._machine.start(started(self._built, head)))
 
     @classmethod
     def resume(cls, name: str, options: Options) -> Session:
         """The session of that name from `options.store`; raises SessionNotFound."""
         session = cls.__new__(cls)
-        session._built = resumed(name, options)  # noqa: SLF001
+        session._built = resumed(name, options, stored(name, options))  # noqa: SLF001
         return session
 
     @property
@@ -68,12 +63,12 @@ class Session:
 
     def user(self, content: str | Sequence[JsonObject], *, pinned: bool = False) -> None:
         """Adds what the user said: a text or content blocks. It is never evicted."""
-        made = self._built.wire.user(content)
+        made = self._built.wire.user(checked(content))
         self._append([Message(m, origin=Origin.USER, pinned=pinned) for m in made])
 
     def append(self, message: JsonObject, *, origin: Origin | None = None) -> None:
         """Adds a wire message of any role, e.g. from a stored history or of the harness."""
-        origin = origin or self._built.wire.origin(message)
+        origin = origin or self._built.wire.origin(checked_message(message))
         self._append([Message(message, origin=origin)])
 
     def request(self) -> Request:
@@ -112,7 +107,7 @@ class Session:
         self._run(self._machine.undo(edits, self._now()))
 
     def cancel(self) -> None:
-        """Gives up the open request, e.g. when the user broke in."""
+        """Gives up the open request, and the calls that wait, e.g. when the user broke in."""
         self._run(self._machine.cancel(self._now()))
 
     def explain(self) -> Explanation:

@@ -33,6 +33,7 @@ class Span:
 class Reason:
     """Why an edit was made, in words and numbers.
 
+    `about` says what went, e.g. "result of Read src/app.py".
     `when` is one of "forced", "pays", "cold", "arrival". Tokens are estimates; `price` is what
     the edit costs once and `saves` what it saves per later step, both in units of the base input
     price of one token.
@@ -46,6 +47,7 @@ class Reason:
     price: float = 0.0
     saves: float = 0.0
     step: int = 0
+    about: str = ""
 
 
 Target: TypeAlias = str | Span

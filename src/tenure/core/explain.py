@@ -31,10 +31,16 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What was left out of a view, why, what it saved, and how to get it back."""
+    """What was left out of a view, why, what it saved, and how to get it back.
+
+    `model` names the profile that prices and limits were taken from; `unreported` counts replies
+    that came without usage, whose cost is estimated from the prompt alone.
+    """
 
     policy: str
+    model: str
     steps: int
+    unreported: int
     occupancy: Occupancy
     ledger: Ledger
     edits: tuple[Edit, ...]
@@ -42,12 +48,14 @@ class Explanation:
     def __str__(self) -> str:
         o = self.occupancy
         head = (
-            f"policy {self.policy}, {self.steps} requests; resident {o.used:,} of {o.limit:,} "
+            f"{self.model}, policy {self.policy}, {self.steps} requests; resident {o.used:,} of {o.limit:,} "
             f"tokens (system {o.system:,}, tools {o.tools:,}, messages {o.messages:,})"
         )
         if not self.edits:
             return f"{head}\nnothing was left out"
         lines = [head]
+        if self.unreported:
+            lines.append(f"{self.unreported} replies came without usage: their cost is estimated")
         freed = sum(e.reason.tokens_before - e.reason.tokens_after for e in self.edits)
         when = ", ".join(f"{n} {w}" for w, n in Counter(e.reason.when for e in self.edits).items())
         lines.append(f"{len(self.edits)} edits ({when}) keep {freed:,} tokens out of the view")
@@ -63,6 +71,8 @@ class Explanation:
         """The same for programs."""
         return {
             "policy": self.policy,
+            "model": self.model,
+            "unreported": self.unreported,
             "steps": self.steps,
             "occupancy": asdict(self.occupancy),
             "ledger": asdict(self.ledger),
@@ -74,8 +84,9 @@ def line(edit: Edit) -> str:
     """One edit as a line of text."""
     r = edit.reason
     where = f" [{edit.handle}]" if edit.handle else ""
+    what = f"{r.about}: " if r.about else ""
     return (
-        f"{r.policy} at step {r.step} ({r.when}): {r.words}; "
+        f"step {r.step}, {r.when}: {what}{r.words}; "
         f"{r.tokens_before:,} to {r.tokens_after:,} tokens{where}"
     )
 

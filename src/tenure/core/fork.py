@@ -33,6 +33,7 @@ def fork(
     if kept:
         records.append(PlanChanged(tuple(map(_paid, kept)), (), at))
     yield from machine.commit(*records)
+    machine.restored = frozenset(key for key in parent.restored if key in machine.transcript)
     return machine, left
 
 

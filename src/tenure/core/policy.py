@@ -45,6 +45,10 @@ class SessionMeter(Meter, Protocol):
     def overhead(self) -> tuple[int, int]:
         """Estimated tokens of the system text and of the tools."""
 
+    @property
+    def counted(self) -> int:
+        """How many messages were counted so far."""
+
     def bound(self, transcript: Transcript) -> int:
         """An upper bound on the view's tokens without counting any text: the last reported usage
         plus the byte bounds of what was appended since."""

@@ -14,6 +14,7 @@ from tenure.core.edit import Edit, Span
 from tenure.core.message import Block, JsonObject, json_bytes
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
+from tenure.errors import RecallError
 
 NAME = "recall"
 DESCRIPTION = (
@@ -38,10 +39,6 @@ _LONGEST_LINE = 2_000
 _NESTED = re.compile(r"[+*}?|][^()]*\)+[+*{]|\\[0-9]")
 _REPEATS = re.compile(r"[*+]|\{\d*,")
 _MOST_REPEATS = 3
-
-
-class RecallError(ValueError):
-    """What to tell the model when its recall can't be answered."""
 
 
 def original(transcript: Transcript, plan: Plan, handle: str) -> str:

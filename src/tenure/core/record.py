@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 from tenure.core.edit import Drop, Edit, Insert, Reason, Replace, Span, Target
@@ -19,13 +19,15 @@ from tenure.errors import StoreError
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A session began: its wire format, model, request parameters and handle nonce."""
+    """A session began: its wire format, model, request parameters, handle nonce, and the settings
+    it was made with (window, usable_window, headroom)."""
 
     wire: str
     model: str
     head: JsonObject
     nonce: str
     at: float
+    settings: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def encode(record: Record) -> bytes:
     body: dict[str, Any] = {"type": type(record).__name__, "at": record.at}
     match record:
         case Started():
-            body |= {k: getattr(record, k) for k in ("wire", "model", "head", "nonce")}
+            body |= {k: getattr(record, k) for k in ("wire", "model", "head", "nonce", "settings")}
         case Appended(message=message):
             body["message"] = _from_message(message)
         case PlanChanged(added=added, removed=removed):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from tenure.core import recall
+from tenure.core import recall, refusals
 from tenure.core.budget import Budget
 from tenure.core.command import CountExactly, Flow, SaveRecords
 from tenure.core.edit import Edit
@@ -34,10 +34,12 @@ from tenure.core.record import (
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 from tenure.core.view import View, apply
-from tenure.errors import BudgetError, SessionError
+from tenure.errors import RecallError, SessionError
 
 # The tokens of a recall call as the model writes it; the price of a re-fetch counts them.
 RECALL_CALL_TOKENS = 60
+# The result of a call that was given up.
+CANCELLED = "no result: the call was cancelled before it was answered"
 # A reported prompt with more bytes per token than any text has is not the whole prompt: some
 # gateways leave out what came from the cache. It is not counted from.
 _MOST_BYTES_A_TOKEN = 24
@@ -98,6 +100,10 @@ class SessionMachine:
         self._freed = 0
         self.last_at: float | None = None
         self._sent_tokens = 0
+        # Tokens in front of the first change since the last request, and what of it was cached.
+        self._changed_at = 0
+        self._intact = 0
+        self._unreported = 0
 
     # -- what can be asked ---------------------------------------------------------------------
 
@@ -122,7 +128,13 @@ class SessionMachine:
         b = self.budget
         occupancy = Occupancy(b.system, b.tools, max(0, used - b.overhead), b.limit)
         return Explanation(
-            self.parts.policy.name, self.step, occupancy, replace(self.ledger), self.plan.edits
+            policy=self.parts.policy.name,
+            model=self.parts.profile.name,
+            steps=self.step,
+            unreported=self._unreported,
+            occupancy=occupancy,
+            ledger=replace(self.ledger),
+            edits=self.plan.edits,
         )
 
     def fetch(self, handle: str, *, lines: str = "", pattern: str = "") -> str:
@@ -138,8 +150,13 @@ class SessionMachine:
         yield from self.commit(started)
 
     def append(self, messages: Sequence[Message], at: float) -> Flow[None]:
-        """Adds messages to the transcript."""
-        self._refuse_while_open("append")
+        """Adds messages to the transcript.
+
+        Raises SessionError when calls wait for results and a message is not an answer to them: no
+        provider takes other words in between.
+        """
+        refusals.while_open(self.outgoing, "append")
+        refusals.in_between(self.transcript, messages)
         yield from self.commit(*(Appended(m, at) for m in messages))
 
     def request(self, at: float) -> Flow[Outgoing]:
@@ -150,14 +167,14 @@ class SessionMachine:
         """
         if self.outgoing is not None:
             return self.outgoing
-        self._refuse_unready()
+        refusals.unready(self.transcript)
         cold = self._is_cold(at)
         edits = tuple(self._decide(cold=cold))
         size = yield from self._measure(self.plan.add(*edits))
         if size.tokens > self.budget.limit >= size.estimate:
             edits += tuple(self._decide_again(edits, size, cold=cold))
             size = yield from self._measure(self.plan.add(*edits))
-        self._refuse_too_large(size.tokens)
+        refusals.too_large(size.tokens, self.budget)
         requested = Requested(len(self.transcript), size.tokens, at, self._output_for(size))
         records: list[Record] = [PlanChanged(edits, (), at)] if edits else []
         yield from self.commit(*records, requested)
@@ -180,9 +197,9 @@ class SessionMachine:
 
         Raises SessionError when a result is missing or answers no pending call.
         """
-        self._refuse_while_open("results")
+        refusals.while_open(self.outgoing, "results")
         pending = self.pending
-        self._check_results(given, pending)
+        refusals.wrong_results(given, {c.id for c in self.calls})
         answers: list[tuple[ToolCall, Any, bool]] = []
         records: list[Record] = []
         for call in pending:
@@ -198,13 +215,16 @@ class SessionMachine:
         yield from self.commit(*records, *(Appended(m, at) for m in messages))
 
     def cancel(self, at: float) -> Flow[None]:
-        """Gives the open request up, so that the transcript can be appended to again."""
-        if self.outgoing is not None:
-            yield from self.commit(Cancelled(at))
+        """Gives up the open request, and the calls that wait: they get a result that says so."""
+        records: list[Record] = [Cancelled(at)] if self.outgoing is not None else []
+        wire = self.parts.wire
+        made = wire.results([(call, CANCELLED, True) for call in self.pending])
+        records += [Appended(Message(m, origin=wire.origin(m)), at) for m in made]
+        yield from self.commit(*records)
 
     def undo(self, edits: Sequence[Edit], at: float) -> Flow[None]:
         """Takes edits out of the plan: their originals are back in the next view."""
-        self._refuse_while_open("undo")
+        refusals.while_open(self.outgoing, "undo")
         self.plan.without(*edits)
         yield from self.commit(PlanChanged((), tuple(edits), at))
 
@@ -249,15 +269,22 @@ class SessionMachine:
             self.restored |= {t for t in edit.targets if isinstance(t, str)}
             self._freed -= edit.reason.tokens_before - edit.reason.tokens_after
         self.parts.meter.replan(self.plan)
-        self._view = apply(self.transcript, self.plan, self._view)
+        view = apply(self.transcript, self.plan, self._view)
+        first = view.first_change(self._view)
+        if first < len(view.entries):
+            index = self.transcript.index_of(view.entries[first].sources[0])
+            self._changed_at = min(self._changed_at, self.parts.meter.before(index, self.plan))
+        self._view = view
 
     def _count_request(self, record: Requested) -> None:
         self.steps.extend([self.step] * (record.length - len(self.steps)))
         self.step += 1
         self._view.extend(self.transcript)
-        if self.step > 1 and not self._is_cold(record.at):
+        warm = self.step > 1 and not self._is_cold(record.at)
+        if warm:
             self.ledger.saved += self.parts.profile.read * self._freed
-        self._sent_tokens = record.tokens
+        self._intact = min(self._sent_tokens, self._changed_at) if warm else 0
+        self._sent_tokens, self._changed_at = record.tokens, record.tokens
         self.last_at = record.at
         marks = self._marks.places(self._view)
         self.outgoing = Outgoing(self._view, record.tokens, record.max_tokens, marks)
@@ -266,10 +293,17 @@ class SessionMachine:
         self.outgoing = None
         bound = self.parts.meter.bound(self.transcript)
         if usage is None:
-            usage = Usage(cache_read=self._sent_tokens)
+            self._unreported += 1
+            usage = self._likely_usage()
         elif usage.prompt * _MOST_BYTES_A_TOKEN >= bound:
             self.parts.meter.report(usage, len(self.transcript), self.plan)
         self.ledger.spent += self.parts.price(usage)
+
+    def _likely_usage(self) -> Usage:
+        """The open request's usage where nothing is reported: what stood in front of the first
+        change was read from the cache, the rest was written. The reply's tokens are not known."""
+        read = min(self._sent_tokens, self._intact)
+        return Usage(cache_read=read, cache_write=self._sent_tokens - read)
 
     # -- deciding ------------------------------------------------------------------------------
 
@@ -308,7 +342,9 @@ class SessionMachine:
         meter, limit = self.parts.meter, self.budget.limit
         bound = meter.bound(self.transcript)
         if bound <= limit and self.budget.leaves_all(bound):
-            return _Size(bound, bound, bound)
+            counted = meter.counted == len(self.transcript)
+            tokens = meter.resident(plan) if counted else bound
+            return _Size(tokens, tokens, bound)
         self._sync()
         estimate, upper = meter.resident(plan), meter.upper(plan)
         if estimate <= limit < upper:
@@ -316,16 +352,6 @@ class SessionMachine:
             if exact is not None:
                 return _Size(exact, estimate, exact)
         return _Size(estimate, estimate, upper)
-
-    def _refuse_too_large(self, tokens: int) -> None:
-        if tokens > self.budget.limit:
-            raise BudgetError(
-                f"the request needs about {tokens} input tokens and the budget allows "
-                f"{self.budget.limit}; what is left may not be evicted: compact it, shorten the "
-                "pinned text, or use a larger window",
-                needed=tokens,
-                available=self.budget.limit,
-            )
 
     def _output_for(self, size: _Size) -> int:
         """max_tokens that fit beside the request even if it is as large as its upper bound; the
@@ -358,40 +384,9 @@ class SessionMachine:
     def _answer(self, call: ToolCall) -> tuple[Any, bool, float]:
         try:
             content = recall.answer(self.transcript, self.plan, call.input)
-        except recall.RecallError as error:
+        except RecallError as error:
             return str(error), True, 0.0
         meter, profile = self.parts.meter, self.parts.profile
         tokens = meter.text(content if isinstance(content, str) else str(content[0].get("text")))
         cost = profile.read * self._sent_tokens + profile.output * RECALL_CALL_TOKENS
         return content, False, cost + profile.write * tokens
-
-    def _check_results(self, given: Mapping[str, Any], pending: tuple[ToolCall, ...]) -> None:
-        wanted = {c.id for c in pending if not self._ours(c)}
-        missing, strange = sorted(wanted - given.keys()), sorted(given.keys() - wanted)
-        if missing:
-            raise SessionError(
-                f"no result for the calls {missing}; every call of a reply needs one, an error "
-                "text will do",
-                state="calls pending",
-            )
-        if strange:
-            raise SessionError(
-                f"results {strange} answer no pending call; pending are {sorted(wanted)}",
-                state="calls pending",
-            )
-
-    def _refuse_while_open(self, what: str) -> None:
-        if self.outgoing is not None:
-            raise SessionError(
-                f"{what} while a request is open: give its reply, or cancel() it", state="open"
-            )
-
-    def _refuse_unready(self) -> None:
-        if not len(self.transcript):
-            raise SessionError("nothing was said yet; call user() first", state="empty")
-        if self.transcript.open_calls:
-            waiting = [c.id for c in self.pending]
-            raise SessionError(
-                f"the calls {waiting} wait for results; call results() first",
-                state="calls pending",
-            )

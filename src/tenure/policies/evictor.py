@@ -14,7 +14,7 @@ from tenure.core.message import Block, BlockKind
 from tenure.core.policy import Candidate, Situation
 from tenure.policies.finished_reasoning import conclusion
 from tenure.policies.references import References
-from tenure.policies.tombstone import digest, handle_for, tombstone
+from tenure.policies.tombstone import about, digest, handle_for, tombstone
 
 # A digest takes at most this share of what it replaces, and this many characters.
 _DIGEST_SHARE, _DIGEST_LIMIT = 0.03, 160
@@ -45,7 +45,9 @@ def drop_thinking(
 ) -> Drop:
     """Leaves a reasoning block out; its handle still brings the text back."""
     size = situation.meter.size(block).estimate
-    reason = Reason(policy, words, when, size, 0, step=situation.step)
+    reason = Reason(
+        policy, words, when, size, 0, step=situation.step, about=about(situation, block)
+    )
     return Drop((block.key,), reason, handle_for(situation.nonce, block.key))
 
 

@@ -14,6 +14,7 @@ from tenure.core.edit import Reason, Replace
 from tenure.core.message import Block, BlockKind
 from tenure.core.policy import Situation
 from tenure.core.strings import rare_strings_in_order
+from tenure.policies.superseded import subject_of
 
 # The lengths of a string that a digest may hold, characters.
 _SHORTEST, _LONGEST = 8, 80
@@ -28,7 +29,7 @@ _IMPERATIVE = re.compile(
 
 def handle_for(nonce: str, key: str) -> str:
     """The handle of a block in the session with that nonce: unguessable outside, stable inside."""
-    return "t-" + blake2b(f"{nonce}\0{key}".encode(), digest_size=4).hexdigest()
+    return "t-" + blake2b(f"{nonce}\0{key}".encode(), digest_size=5).hexdigest()
 
 
 def digest(text: str, *, known: Callable[[str], bool], limit: int) -> list[str]:
@@ -69,7 +70,9 @@ def tombstone(
     message = situation.transcript.messages[block.index]
     body = situation.transcript.wire.stand_in(block, message, text)
     after = situation.meter.stand_in(block, text)
-    reason = Reason(policy, words, when, before, after, step=situation.step)
+    reason = Reason(
+        policy, words, when, before, after, step=situation.step, about=about(situation, block)
+    )
     return Replace(block.key, (body,), reason, handle)
 
 
@@ -84,6 +87,15 @@ def _label(
         f"[tenure {handle}: {what} of step {step}, {size} tokens, left out ({words}); "
         f"{again} if needed.{held}]"
     )
+
+
+def about(situation: Situation, block: Block) -> str:
+    """What a block is, for a person: its kind, tool, and the file or command of its call."""
+    call = block
+    if block.kind is BlockKind.TOOL_RESULT:
+        call = situation.transcript.partner(block) or block
+    subject = (subject_of(call) or "") if call.kind is BlockKind.TOOL_CALL else ""
+    return f"{_NAMES[block.kind].format(tool=block.tool or 'a tool')} {subject}".strip()
 
 
 _NAMES = {
@@ -114,7 +126,9 @@ def shortened(
         after = situation.meter.stand_in(block, text)
     message = situation.transcript.messages[block.index]
     body = situation.transcript.wire.stand_in(block, message, text)
-    reason = Reason(policy, words, when, before, after, step=situation.step)
+    reason = Reason(
+        policy, words, when, before, after, step=situation.step, about=about(situation, block)
+    )
     return Replace(block.key, (body,), reason, handle_for(situation.nonce, block.key))
 
 

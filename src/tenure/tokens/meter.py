@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import ceil
 
 from tenure.core.edit import Edit, Insert, Replace, Span
 from tenure.core.message import Block
@@ -81,6 +82,11 @@ class SessionMeter:
         return largest
 
     @property
+    def counted(self) -> int:
+        """How many messages were counted so far."""
+        return len(self._sums) - 1
+
+    @property
     def overhead(self) -> tuple[int, int]:
         """Estimated tokens of the system text and of the tools."""
         system, tools = self._overhead_counts()
@@ -95,7 +101,7 @@ class SessionMeter:
     def replan(self, plan: Plan) -> None:
         """Takes note of a new plan; what an undone edit brings back joins the bound."""
         added, restored = plan.diff(self._plan)
-        self._bound += sum(self._upper_of(edit) for edit in restored)
+        self._bound += ceil(sum(self._upper_of(edit) for edit in restored) * self._growth())
         self._plan = plan
         if restored or plan.spans:
             self._freed_pairs = self._freed_by_index(plan, plan)
@@ -168,6 +174,11 @@ class SessionMeter:
         if scale <= 1 / _SANE:
             return None
         return anchor, scale if scale < _SANE else 1.0
+
+    def _growth(self) -> float:
+        """How much more than our count the provider may find in new text, as far as is known."""
+        known = self._known()
+        return max(1.0, known[1]) if known else 1.0
 
     def _overhead_counts(self) -> tuple[Count, Count]:
         if self._overhead is None:

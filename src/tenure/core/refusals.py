@@ -1,0 +1,76 @@
+"""What a session refuses, in words: calls that do not fit its state, requests that do not fit.
+
+Invariant: each function raises or does nothing; none changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from tenure.core.budget import Budget
+from tenure.core.message import BlockKind, Message, Origin
+from tenure.core.transcript import Transcript
+from tenure.errors import BudgetError, SessionError
+
+
+def while_open(outgoing: object, what: str) -> None:
+    """An append while a request is open."""
+    if outgoing is not None:
+        raise SessionError(
+            f"{what} while a request is open: give its reply, or cancel() it", state="open"
+        )
+
+
+def in_between(transcript: Transcript, messages: Sequence[Message]) -> None:
+    """Other words while calls wait for results: no provider takes them."""
+    if not transcript.open_calls:
+        return
+    for message in messages:
+        kinds = {lens.kind for lens in transcript.wire.lenses(message.data)}
+        if message.origin is not Origin.ASSISTANT and BlockKind.TOOL_RESULT not in kinds:
+            raise SessionError(
+                f"the calls {[*transcript.open_calls]} wait for results, and nothing may come in "
+                "between; give results(), or cancel() them",
+                state="calls pending",
+            )
+
+
+def unready(transcript: Transcript) -> None:
+    """A request before anything was said, or while calls wait."""
+    if not len(transcript):
+        raise SessionError("nothing was said yet; call user() first", state="empty")
+    if transcript.open_calls:
+        raise SessionError(
+            f"the calls {[*transcript.open_calls]} wait for results; call results() first",
+            state="calls pending",
+        )
+
+
+def wrong_results(given: Mapping[str, Any], wanted: Collection[str]) -> None:
+    """Results that are missing, or that answer no pending call."""
+    missing, strange = sorted(set(wanted) - given.keys()), sorted(given.keys() - set(wanted))
+    unknown = f"; {strange} answer no pending call" if strange else ""
+    if missing:
+        raise SessionError(
+            f"no result for the calls {missing}; every call of a reply needs one, an error text "
+            f"will do{unknown}",
+            state="calls pending",
+        )
+    if strange:
+        raise SessionError(
+            f"results {strange} answer no pending call; pending are {sorted(wanted)}",
+            state="calls pending",
+        )
+
+
+def too_large(tokens: int, budget: Budget) -> None:
+    """A request that is over the limit with all that may go gone."""
+    if tokens > budget.limit:
+        raise BudgetError(
+            f"the request needs about {tokens} input tokens and the budget allows {budget.limit}; "
+            "what is left may not be evicted: compact it, shorten the pinned text, or use a larger "
+            "window",
+            needed=tokens,
+            available=budget.limit,
+        )
