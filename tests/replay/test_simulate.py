@@ -13,13 +13,14 @@ from tenure.core.edit import Edit, Reason, Replace
 from tenure.core.policy import Policy, Situation
 from tenure.core.session import RECALL_CALL_TOKENS
 from tenure.core.usage import Usage
+from tenure.cost.models import profile
 from tenure.policies.clearing import AppendOnly, ClearToolResults
-from tenure.replay.outcome import SimulatedSession
+from tenure.replay.outcome import Cost, SimulatedSession
 from tenure.replay.recording import MISSING_RESULT, Settings
 from tenure.replay.simulate import simulate, simulate_foresight
 from tenure.replay.thread_run import ThreadRun
 from tenure.replay.trace import Thread
-from tests.replay.recorded import Recorder, meter, recording_of
+from tests.replay.recorded import MODEL, Recorder, meter, recording_of
 
 LONG = "lorem ipsum dolor " * 1_200  # 5,401 tokens here, enough for the cache's minimum
 
@@ -229,3 +230,31 @@ def test_every_request_is_watched_those_of_re_fetches_too() -> None:
     recording = recording_of([a_session().thread()])
     simulate(recording, lambda: EvictFirst("gone", 2), meter, watch=watch)
     assert seen == [1, 3, 5, 7, 9]
+
+
+def test_a_sub_agent_is_priced_at_its_own_model_in_units_of_the_main_one() -> None:
+    small, big = profile("claude-haiku-4-5"), profile(MODEL)
+    agent = a_session()
+    agent.steps = [replace(step, model=small.name) for step in agent.steps]
+    side = replace(agent.thread("agent"), kind="sidechain")
+    recording = recording_of([Recorder().user("go").say("ok").thread(), side])
+    assert [one.profile.name for one in recording.threads] == [big.name, small.name]
+    rows = simulate(recording, AppendOnly, meter).rows
+    alone = simulate(recording_of([agent.thread()], Settings(model=small.name)), AppendOnly, meter)
+    mine = sum((row.cost for row in rows if row.thread == "agent"), Cost())
+    rate = small.input_price / big.input_price
+    assert rate < 1
+    assert mine.total == pytest.approx(alone.cost.total * rate)
+    # A model named for the replay is that of all threads.
+    named = recording_of([side], Settings(model=MODEL, read=0.3))
+    assert (named.threads[0].profile.name, named.threads[0].profile.read) == (big.name, 0.3)
+
+
+def test_models_share_no_cache() -> None:
+    first, second = Recorder().user(LONG).say("ok"), Recorder().user(LONG).say("ok")
+    second.steps = [replace(step, at=1_030.0) for step in second.steps]
+    threads = [first.thread(), second.thread("main-2")]
+    assert simulate(recording_of(threads), AppendOnly, meter).rows[1].usage.cache_read > 0
+    second.steps = [replace(step, model="claude-sonnet-4-5") for step in second.steps]
+    threads = [first.thread(), second.thread("main-2")]
+    assert simulate(recording_of(threads), AppendOnly, meter).rows[1].usage.cache_read == 0

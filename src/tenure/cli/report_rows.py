@@ -62,7 +62,7 @@ def rows(result: SessionResult, settings: Settings) -> tuple[dict[str, Any], lis
     """A session under each policy, step by step, and the texts that its evictions point to."""
     texts: dict[str, int] = {}
     profile = result.profile
-    policies = {name: _policy(one, profile, texts) for name, one in result.sessions.items()}
+    policies = {name: _policy(one, result, texts) for name, one in result.sessions.items()}
     any_rows = next(iter(result.sessions.values())).rows if result.sessions else ()
     threads = list(dict.fromkeys(row.thread for row in any_rows))
     session = {
@@ -82,7 +82,7 @@ def rows(result: SessionResult, settings: Settings) -> tuple[dict[str, Any], lis
         },
         "threads": threads,
         "steps": [[threads.index(row.thread), row.number] for row in any_rows],
-        "pauses": list(_pauses(any_rows, profile.cache_ttl)),
+        "pauses": list(_pauses(any_rows, result)),
         "policies": policies,
     }
     return session, list(texts)
@@ -106,12 +106,12 @@ def _figures(sessions: Sequence[tuple[SimulatedSession, ModelProfile]]) -> dict[
 
 
 def _policy(
-    session: SimulatedSession, profile: ModelProfile, texts: dict[str, int]
+    session: SimulatedSession, result: SessionResult, texts: dict[str, int]
 ) -> dict[str, Any]:
-    parts = [_stacked(row, profile) for row in session.rows]
+    parts = [_stacked(row, result) for row in session.rows]
     evictions, refetches = _evictions(session.rows, texts)
     return {
-        "figures": _figures([(session, profile)]),
+        "figures": _figures([(session, result.profile)]),
         "resident": [row.resident for row in session.rows],
         "parts": {
             name: [round(getattr(part, name), 3) for part in parts]
@@ -128,10 +128,12 @@ def _policy(
     }
 
 
-def _stacked(row: StepRow, profile: ModelProfile) -> Cost:
+def _stacked(row: StepRow, result: SessionResult) -> Cost:
     """The parts of a step's cost beside its re-fetches; all five sum up to the step's total."""
-    written = profile.write * sum(one.tokens for one in row.refetches)
-    output = profile.output * RECALL_CALL_TOKENS * len(row.refetches)
+    profile = result.threads.get(row.thread, result.profile)
+    rate = profile.input_price / (result.profile.input_price or profile.input_price)
+    written = rate * profile.write * sum(one.tokens for one in row.refetches)
+    output = rate * profile.output * RECALL_CALL_TOKENS * len(row.refetches)
     taken = Cost(
         read=min(row.cost.read, max(0.0, row.cost.refetch - written - output)),
         written=min(row.cost.written, written),
@@ -146,12 +148,12 @@ def _stacked(row: StepRow, profile: ModelProfile) -> Cost:
     )
 
 
-def _pauses(every: Sequence[StepRow], ttl: float) -> Iterator[dict[str, Any]]:
+def _pauses(every: Sequence[StepRow], result: SessionResult) -> Iterator[dict[str, Any]]:
     """The steps before which a thread paused for longer than its cached prefix lives."""
     last: dict[str, float] = {}
     for step, row in enumerate(every):
         seconds = row.at - last.get(row.thread, row.at)
-        if seconds > ttl:
+        if seconds > result.threads.get(row.thread, result.profile).cache_ttl:
             yield {"step": step, "seconds": round(seconds)}
         last[row.thread] = row.at
 

@@ -7,7 +7,7 @@ trace does not depend on the others, so traces can be compared in different proc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tenure.core.policy import SessionMeter as Meter
@@ -34,7 +34,8 @@ POLICIES = (BASELINE, "clear-100k-keep-3", "clear-every-step", "tenure")
 class SessionResult:
     """One trace under each policy, by the policy's name in the order given.
 
-    `profile` holds the prices that its costs are units of.
+    `profile` holds the prices that its costs are units of; `threads` the profile of each thread
+    that has another one, by the thread's name.
     """
 
     name: str
@@ -44,6 +45,7 @@ class SessionResult:
     steps: int
     sessions: Mapping[str, SimulatedSession]
     profile: ModelProfile
+    threads: Mapping[str, ModelProfile] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """The trace's row of `Comparison.as_json`."""
@@ -131,6 +133,11 @@ def compare_one(
         steps,
         sessions,
         recording.profile,
+        {
+            one.thread.name: one.profile
+            for one in recording.threads
+            if one.profile != recording.profile
+        },
     )
 
 

@@ -1,7 +1,8 @@
 """What a replay found, as rows.
 
 Invariant: plain values, made once, that travel between processes; every sum is over the rows.
-Tokens are in the recorded model's tokens, costs in units of its base input price of one token.
+Tokens are in the recorded model's tokens, costs in units of the base input price of one token of the
+trace's main model: those of a sub-agent with another model are converted, so that units add up.
 """
 
 from __future__ import annotations
@@ -40,6 +41,16 @@ class Cost:
     def prompt(self) -> float:
         """The part of the input."""
         return self.read + self.written + self.fresh
+
+    def times(self, rate: float) -> Cost:
+        """Each part times a rate: from the units of one model to those of another."""
+        return Cost(
+            self.read * rate,
+            self.written * rate,
+            self.fresh * rate,
+            self.output * rate,
+            self.refetch * rate,
+        )
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -174,8 +185,8 @@ class SimulatedSession:
         return max((row.resident for row in self.rows), default=0)
 
 
-def eviction(edit: Edit, transcript: Transcript) -> Eviction:
-    """An edit as a row, with the text of its targets."""
+def eviction(edit: Edit, transcript: Transcript, rate: float = 1.0) -> Eviction:
+    """An edit as a row, with the text of its targets; its price and saving times `rate`."""
     blocks = [
         block
         for target in edit.targets
@@ -201,8 +212,8 @@ def eviction(edit: Edit, transcript: Transcript) -> Eviction:
         reason.when,
         reason.tokens_before,
         reason.tokens_after,
-        reason.price,
-        reason.saves,
+        reason.price * rate,
+        reason.saves * rate,
         "\n".join(filter(None, map(_spoken, _bodies(edit)))),
         next(filter(None, (_about(block, transcript) for block in blocks)), ""),
     )

@@ -17,6 +17,7 @@ What the recording leaves open is filled in, the same way for every policy:
 from __future__ import annotations
 
 import json
+from collections import Counter as Counts
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -51,9 +52,12 @@ class Settings:
     ttl: float | None = None
     recall: bool = True
 
-    def profile_of(self, trace: Trace) -> ModelProfile:
-        """The model the trace is priced as."""
-        found = profile(self.model or trace.model)
+    def profile_of(self, trace: Trace, thread: Thread | None = None) -> ModelProfile:
+        """The model that a trace is priced as, or one of its threads: the one that gave most of
+        its replies. What these settings say applies to all."""
+        used = Counts(step.model for step in thread.steps if step.model) if thread else Counts()
+        recorded = used.most_common(1)[0][0] if used else trace.model
+        found = profile(self.model or recorded)
         given = {
             "read": self.read,
             "write": self.write,
@@ -85,18 +89,21 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class RecordedThread:
-    """One thread, made ready. `hidden` is the tokens of its system text and tools."""
+    """One thread, made ready. `profile` holds the limits and prices of its own model: sub-agents
+    often run on a cheaper one."""
 
     thread: Thread
     replies: tuple[Reply, ...]
     transcript: Transcript
     dependencies: Dependencies
     sizes: Sizes
+    profile: ModelProfile
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One trace, made ready. `factor` is what estimates were multiplied by."""
+    """One trace, made ready. `profile` is that of its main model, in whose base input tokens costs
+    are given; `factor` is what estimates were multiplied by."""
 
     trace: Trace
     settings: Settings
@@ -132,7 +139,8 @@ def prepare(
         if thread.kind == "main" and main is not None:
             hidden, after = main.sizes.hidden, main.replies[-1].at
         sizes = plain.scaled(factor, hidden)
-        threads.append(_thread(thread, sizes, _system_text(trace.head), after))
+        own = settings.profile_of(trace, thread)
+        threads.append(_thread(thread, sizes, own, _system_text(trace.head), after))
         main = threads[-1] if thread.kind == "main" else main
     return Recording(trace, settings, model, wire, factor, tuple(threads))
 
@@ -200,7 +208,9 @@ def _system_text(head: JsonObject) -> str:
     return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in kept)
 
 
-def _thread(thread: Thread, sizes: Sizes, system: str, after: float) -> RecordedThread:
+def _thread(
+    thread: Thread, sizes: Sizes, own: ModelProfile, system: str, after: float
+) -> RecordedThread:
     transcript = Transcript(sizes.wire)
     replies: list[Reply] = []
     at = after
@@ -215,4 +225,4 @@ def _thread(thread: Thread, sizes: Sizes, system: str, after: float) -> Recorded
         output = output or sum(map(sizes.message, step.reply))
         replies.append(Reply(at, step.arrivals, step.reply, first, output))
     dependencies = Dependencies.of(transcript, system)
-    return RecordedThread(thread, tuple(replies), transcript, dependencies, sizes)
+    return RecordedThread(thread, tuple(replies), transcript, dependencies, sizes, own)

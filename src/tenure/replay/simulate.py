@@ -1,7 +1,8 @@
 """A recorded session replayed under a policy.
 
-Invariant: threads after a compaction are sessions of their own, as are sub-agents'; all share one
-prompt cache, which sees their requests in the order of their times.
+Invariant: threads after a compaction are sessions of their own, as are sub-agents'; those of one
+model share its prompt cache, which sees their requests in the order of their times. Providers never
+read across models.
 """
 
 from __future__ import annotations
@@ -40,9 +41,11 @@ def _simulate(
     meter_for: MeterFor,
     watch: Watch | None,
 ) -> SimulatedSession:
-    cache = PrefixCache(recording.profile)
+    caches = {one.profile: PrefixCache(one.profile) for one in recording.threads}
     runs = [
-        ThreadRun(recording, thread, policy_for(thread), cache, meter_for, watch=watch)
+        ThreadRun(
+            recording, thread, policy_for(thread), caches[thread.profile], meter_for, watch=watch
+        )
         for thread in recording.threads
     ]
     rows: list[StepRow] = []

@@ -78,7 +78,10 @@ class ThreadRun:
     ) -> None:
         self._recording = recording
         self._thread = thread
-        self._profile = recording.profile
+        self._profile = thread.profile
+        # Rows are in the main model's unit, the session's own ledger in that of its model.
+        main = recording.profile.input_price
+        self._rate = thread.profile.input_price / main if main else 1.0
         self.machine = SessionMachine(
             _parts(recording, thread, policy, meter_for), thread.thread.name
         )
@@ -207,7 +210,9 @@ class ThreadRun:
             for block in transcript.blocks[index]:
                 if block.call_id == call.id:
                     self.needs.fetched(use.result, block.key)
-        return Refetch(use.result, original.tool, tokens, missing, use.repeat, cost, handle)
+        return Refetch(
+            use.result, original.tool, tokens, missing, use.repeat, cost * self._rate, handle
+        )
 
     def _report(self, usage: Usage, messages: Sequence[Message], at: float) -> None:
         """Closes the open request as if the provider had answered it so."""
@@ -222,8 +227,9 @@ class ThreadRun:
         fetched: Sequence[Refetch],
         edits: Sequence[Edit],
     ) -> StepRow:
+        rate = self._rate
         cost = sum(
-            (cost_of(usage, self._profile) for usage in sent),
+            (cost_of(usage, self._profile).times(rate) for usage in sent),
             Cost(refetch=sum(one.cost for one in fetched)),
         )
         last = self._number + 1 == len(self._thread.replies)
@@ -235,7 +241,7 @@ class ThreadRun:
             sent[-1].prompt,
             sum(sent, Usage()),
             cost,
-            tuple(eviction(edit, self.machine.transcript) for edit in edits),
+            tuple(eviction(edit, self.machine.transcript, rate) for edit in edits),
             tuple(fetched),
             self._violations() if checked else (),
             self.over_budget,
@@ -254,7 +260,7 @@ class ThreadRun:
 def _parts(
     recording: Recording, thread: RecordedThread, policy: Policy, meter_for: MeterFor
 ) -> Parts:
-    profile, settings = recording.profile, recording.settings
+    profile, settings = thread.profile, recording.settings
     budget = Budget(
         window=profile.context_window,
         max_tokens=settings.max_tokens or profile.max_output,
