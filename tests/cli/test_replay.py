@@ -181,3 +181,21 @@ def test_recorded_sessions_are_replayed_without_a_failure(
     assert (ran.status, ran.err) == (0, "")
     assert ran.json["failed"] == []
     assert ran.json["total"]["tenure"]["violations"] == 0
+
+
+def test_the_recorded_bill_stands_beside_the_simulated_one(program: Program, session: Path) -> None:
+    bill = program("inspect", session, "--json").json["total"]["bill"]["usd"]
+    (one,) = program("replay", session, "--json").json["sessions"]
+    assert one["recorded_usd"] == pytest.approx(bill)
+    assert one["recorded_cost"] == pytest.approx(bill / 5e-6)
+    words = f"the provider billed ${bill:.2f} for this session as recorded"
+    page = session.with_name("bill.html")
+    assert words in program("replay", session, "--html", page).out
+    assert words in page.read_text(encoding="utf-8")
+
+
+def test_without_recorded_usage_nothing_is_said_of_a_bill(program: Program, tmp_path: Path) -> None:
+    waiting = Session().user("hello?").write(tmp_path / "waiting.jsonl")
+    assert "billed" not in program("replay", waiting).out
+    (one,) = program("replay", waiting, "--json").json["sessions"]
+    assert (one["recorded_usd"], one["recorded_cost"]) == (None, None)

@@ -12,9 +12,10 @@ from typing import Any
 
 from tenure.cli.histogram import ages, positions
 from tenure.cost.diagnose import Outcome, score
+from tenure.replay.bill import Bill
 from tenure.replay.cache_truth import CacheStep
 from tenure.replay.holdings import Share
-from tenure.replay.inspection import Bill, Inspection
+from tenure.replay.inspection import Inspection
 
 
 def as_json(one: Inspection, top: int) -> dict[str, Any]:

@@ -27,8 +27,9 @@ from tenure.cli.output import (
     tail,
     usd,
 )
+from tenure.replay.bill import Bill
 from tenure.replay.holdings import Share
-from tenure.replay.inspection import Bill, Inspection
+from tenure.replay.inspection import Inspection
 from tenure.replay.reuse import AT_ONCE, LATER, NEVER
 
 _PATH, _WORDS, _NAME = 56, 44, 20

@@ -24,6 +24,7 @@ from tenure.cli.output import (
     tail,
     usd,
 )
+from tenure.cli.replay_words import recorded_words
 from tenure.replay.compare import BASELINE, Comparison, SessionResult
 from tenure.replay.outcome import Cost, Eviction, SimulatedSession, StepRow
 
@@ -45,6 +46,7 @@ def tables(comparison: Comparison, *, top: int | None, each: bool) -> Iterator[R
     yield Text(
         "\n  costs are in input tokens; those of re-fetches are within the others", style="dim"
     )
+    yield from _recorded(comparison)
     yield from _violations(comparison)
     for policy in _shown(comparison.policies):
         yield from _evictions(comparison, policy, top)
@@ -59,6 +61,13 @@ def _title(one: SessionResult) -> Text:
         f"{one.steps} steps · window {count(window)}"
     )
     return Text("\n").append(plain(one.name), style="bold").append(plain(facts))
+
+
+def _recorded(comparison: Comparison) -> Iterator[RenderableType]:
+    """The provider's own bill, so that nobody takes the simulated one for it."""
+    words = recorded_words(comparison)
+    if words:
+        yield Text(f"  {words}; the table simulates a prompt cache, {BASELINE} too", style="yellow")
 
 
 def _sessions(comparison: Comparison) -> Iterator[RenderableType]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tenure.cli.replay_words import recorded_words
 from tenure.core.session import RECALL_CALL_TOKENS
 from tenure.cost.models import ModelProfile
 from tenure.replay.compare import BASELINE, Comparison, SessionResult
@@ -46,6 +47,7 @@ def head(comparison: Comparison) -> dict[str, Any]:
             name: _figures([(one.sessions[name], one.profile) for one in comparison.results])
             for name in policies
         },
+        "recorded": recorded_words(comparison),
         "sessions": [
             {
                 "name": one.name,

@@ -15,6 +15,7 @@ from tenure.core.protocols import Counter
 from tenure.cost.models import ModelProfile, profile
 from tenure.policies import by_name
 from tenure.policies.clearing import AppendOnly
+from tenure.replay.bill import Bill, bill_of
 from tenure.replay.oracle import Foresight
 from tenure.replay.outcome import Cost, SimulatedSession
 from tenure.replay.recording import Recording, Settings, prepare
@@ -35,7 +36,7 @@ class SessionResult:
     """One trace under each policy, by the policy's name in the order given.
 
     `profile` holds the prices that its costs are units of; `threads` the profile of each thread
-    that has another one, by the thread's name.
+    that has another one, by the thread's name; `bill` what the provider reported of the recording.
     """
 
     name: str
@@ -46,15 +47,24 @@ class SessionResult:
     sessions: Mapping[str, SimulatedSession]
     profile: ModelProfile
     threads: Mapping[str, ModelProfile] = field(default_factory=dict)
+    bill: Bill = field(default_factory=Bill)
+
+    @property
+    def recorded_usd(self) -> float | None:
+        """What the recorded usage costs; None where none was recorded."""
+        return self.bill.usd if self.bill.requests > self.bill.unreported else None
 
     def as_json(self) -> dict[str, Any]:
-        """The trace's row of `Comparison.as_json`."""
+        """The trace's row of `Comparison.as_json`; what was recorded is null where nothing was."""
+        usd, unit = self.recorded_usd, self.profile.input_price
         return {
             "name": self.name,
             "source": self.source,
             "format": self.format,
             "model": self.model,
             "steps": self.steps,
+            "recorded_usd": usd,
+            "recorded_cost": None if usd is None or not unit else usd / unit,
             "policies": {name: _figures(one) for name, one in self.sessions.items()},
         }
 
@@ -76,6 +86,17 @@ class Comparison:
             return None
         baseline = self.cost(BASELINE).total
         return self.cost(policy).total / baseline if baseline else None
+
+    def recorded(self) -> tuple[float, int]:
+        """What the recorded usage of all traces costs in USD, and how many requests of them have
+        none and are not in it."""
+        known = [usd for one in self.results if (usd := one.recorded_usd) is not None]
+        return sum(known), sum(one.bill.unreported for one in self.results)
+
+    @property
+    def recorded_any(self) -> bool:
+        """Whether any usage was recorded."""
+        return any(one.recorded_usd is not None for one in self.results)
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -138,6 +159,7 @@ def compare_one(
             for one in recording.threads
             if one.profile != recording.profile
         },
+        sum((bill_of(recording, one) for one in recording.threads), Bill()),
     )
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tenure.core.message import BlockKind
 from tenure.core.protocols import Counter as TokenCounter
-from tenure.core.usage import Usage
-from tenure.cost.models import ModelProfile, profile
-from tenure.cost.price import price_usd
+from tenure.cost.models import profile
 from tenure.policies.superseded import subject_of
+from tenure.replay.bill import Bill, bill_of
 from tenure.replay.cache_truth import CacheStep, cache_steps
 from tenure.replay.holdings import HIDDEN_CLASS, Held, Holdings, Share, class_of, merged
 from tenure.replay.recording import RecordedThread, Recording, Settings, prepare
@@ -31,31 +30,6 @@ _ARGUMENTS = 200
 """Characters of a call's arguments that a row keeps."""
 
 _Older = TypeVar("_Older", Repeat, OldVersions)
-
-
-@dataclass(frozen=True, slots=True)
-class Bill:
-    """What was reported: requests with and without usage, their tokens, the price in USD."""
-
-    requests: int = 0
-    unreported: int = 0
-    usage: Usage = field(default_factory=Usage)
-    prompt_usd: float = 0.0
-    output_usd: float = 0.0
-
-    @property
-    def usd(self) -> float:
-        """Input and output."""
-        return self.prompt_usd + self.output_usd
-
-    def __add__(self, other: Bill) -> Bill:
-        return Bill(
-            self.requests + other.requests,
-            self.unreported + other.unreported,
-            self.usage + other.usage,
-            self.prompt_usd + other.prompt_usd,
-            self.output_usd + other.output_usd,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +210,7 @@ class _Part:
     def of(recording: Recording, thread: RecordedThread) -> _Part:
         holdings = Holdings.of(thread)
         reuse = reuse_of(holdings)
-        bill = _bill(recording, thread)
+        bill = bill_of(recording, thread)
         session, name = recording.trace.name, thread.thread.name
         hidden, steps = thread.sizes.hidden, len(thread.replies)
         carried = sum(one.tokens * one.carried for one in holdings.held) + hidden * steps
@@ -306,26 +280,6 @@ def _subject(thread: RecordedThread, held: Held) -> str:
 def _arguments(thread: RecordedThread, result: Held) -> str:
     call = thread.transcript.partner(result.block)
     return call.text[:_ARGUMENTS] if call is not None else ""
-
-
-def _bill(recording: Recording, thread: RecordedThread) -> Bill:
-    bill = Bill()
-    for step in thread.thread.steps:
-        if step.usage is None:
-            bill += Bill(1, 1)
-            continue
-        model = _priced_as(recording, step.model)
-        prompt = price_usd(replace(step.usage, output=0), model)
-        # Beyond a cliff output is dearer too, by the length of the prompt: hence the difference.
-        bill += Bill(1, 0, step.usage, prompt, price_usd(step.usage, model) - prompt)
-    return bill
-
-
-def _priced_as(recording: Recording, model: str) -> ModelProfile:
-    """The model of one step, unless the settings name one for all."""
-    if recording.settings.model or not model:
-        return recording.profile
-    return profile(model)
 
 
 def _peak(thread: RecordedThread, holdings: Holdings) -> int:

@@ -125,6 +125,7 @@ function notes() {
 function start() {
   byId("finding").textContent = finding();
   if (!HEAD.sessions.length) return;
+  byId("recorded").textContent = HEAD.recorded && `${sentence(HEAD.recorded)}; every figure below, ${HEAD.baseline || "every policy"} too, is simulated.`;
   byId("caveat").textContent = caveat();
   names.forEach((name) => state.shown.add(name));
   const single = HEAD.sessions.length === 1;
