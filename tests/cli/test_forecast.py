@@ -9,6 +9,7 @@ import pytest
 
 from tenure.cost.forecast import Growth, carrying_cost, compaction_price, edit_price
 from tenure.cost.models import profile
+from tenure.policies.schedule import Settings
 from tests.cli.program import Program
 from tests.cli.sessions import HIDDEN, Session, errand
 
@@ -60,7 +61,7 @@ def test_a_cold_cache_makes_an_eviction_a_gain(program: Program) -> None:
 
 def test_a_small_view_is_left_alone(program: Program) -> None:
     small = ("--model", MODEL, "--resident", "20k", "--growth", "1k", "--output", "100")
-    assert "leave it alone: only 10.0% of 200,000 is resident" in program("forecast", *small).out
+    assert "only 10.0% of the window of 200,000 is resident" in program("forecast", *small).out
     (one,) = program("forecast", *small, "--json").json["forecasts"]
     assert one["worth_managing"] is False
     ran = program("forecast", *small, "--task-budget", "50k", "--json")
@@ -107,3 +108,28 @@ def test_amounts_that_contradict_each_other_are_a_misuse(program: Program) -> No
     ran = program("forecast", *AMOUNTS, "--offset", "140k", "--freed", "20k")
     assert ran.status == 2
     assert "these amounts do not fit together" in ran.err
+
+
+def test_the_task_budget_is_the_policys(program: Program) -> None:
+    wide = ("--model", "claude-opus-5-5", "--resident", "150k", "--growth", "1k", "--output", "100")
+    assert profile("claude-opus-5-5").context_window > Settings().task_budget
+    (one,) = program("forecast", *wide, "--json").json["forecasts"]
+    assert one["task_budget"] == Settings().task_budget
+    assert "75.0% of the policy's task budget of 200,000" in program("forecast", *wide).out
+
+
+def test_evicting_counts_what_the_policy_would_have_taken(program: Program, tmp_path: Path) -> None:
+    session = Session().user("read them all")
+    for number in range(30):
+        noise = "\n".join(f"{number} line_{at} = compute_{at}({number})" for at in range(400))
+        session.call("Bash", {"command": f"cat part{number}"}, noise)
+    path = session.say("done").write(tmp_path / "long.jsonl")
+    ran = program("replay", path, "--json", "--policy", "tenure", "--evictions")
+    row = ran.json["sessions"][0]["policies"]["tenure"]
+    (one,) = program("forecast", path, "--json").json["forecasts"]
+    assert (row["refetches"], row["evictions"] > 0) == (0, True)
+    freed = sum(edit["tokens_before"] - edit["tokens_after"] for edit in row["edits"])
+    assert one["evict"]["by_policy"] == freed == one["evict"]["freed"]
+    assert "the policy tenure would have evicted" in program("forecast", path).out
+    (other,) = program("forecast", path, "--json", "--freed", "10").json["forecasts"]
+    assert other["evict"]["by_policy"] is None

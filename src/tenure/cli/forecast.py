@@ -41,7 +41,7 @@ _AMOUNTS = (
     ("head", "compacting: tokens kept verbatim at the beginning"),
     ("tail", "compacting: tokens kept verbatim at the end"),
     ("summary", "compacting: tokens of the summary"),
-    ("task-budget", "tokens the task may have resident at once (default: the window)"),
+    ("task-budget", "tokens resident at once (default: the policy's 200,000, or the window)"),
 )
 
 
@@ -125,6 +125,8 @@ def _overridden(inputs: Inputs, arguments: argparse.Namespace) -> Inputs:
     growth = Growth(
         said.pop("growth", inputs.growth.added), said.pop("output", inputs.growth.output)
     )
+    if "freed" in said or "offset" in said:
+        inputs = inputs.with_(by_policy=None)
     return inputs.with_(**said, growth=growth, steps=arguments.steps, cold=arguments.cold)
 
 

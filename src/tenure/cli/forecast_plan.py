@@ -20,6 +20,7 @@ from tenure.cost.forecast import (
 )
 from tenure.cost.models import ModelProfile
 from tenure.errors import ConfigError
+from tenure.policies.schedule import Settings as PolicySettings
 from tenure.replay.outlook import Outlook
 
 SUMMARY = 2_000
@@ -32,7 +33,11 @@ an edit, and freed by it."""
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a forecast starts from; None means that it is to be assumed. All in tokens."""
+    """What a forecast starts from; None means that it is to be assumed. All in tokens.
+
+    `by_policy` is the part of `freed` that the default policy would have evicted by now, None when
+    `freed` is not read off a session.
+    """
 
     name: str
     profile: ModelProfile
@@ -46,6 +51,7 @@ class Inputs:
     tail: float | None = None
     summary: float | None = None
     task_budget: float | None = None
+    by_policy: float | None = None
 
     def with_(self, **changes: Any) -> Inputs:
         """These inputs with some replaced."""
@@ -98,7 +104,12 @@ class Forecast:
                 }
                 for row in self.carrying
             ],
-            "evict": {"offset": one.offset, "freed": one.freed, **_price(self.evict, one)},
+            "evict": {
+                "offset": one.offset,
+                "freed": one.freed,
+                "by_policy": one.by_policy,
+                **_price(self.evict, one),
+            },
             "compact": {
                 "head": one.head,
                 "tail": one.tail,
@@ -118,7 +129,14 @@ def of_outlook(one: Outlook) -> Inputs:
     freed = None if offset is None else min(one.freed, resident - offset)
     head = min(one.head, resident) or None
     return Inputs(
-        one.name, one.profile, resident, one.growth, offset=offset, freed=freed, head=head
+        one.name,
+        one.profile,
+        resident,
+        one.growth,
+        offset=offset,
+        freed=freed,
+        head=head,
+        by_policy=None if freed is None else min(one.by_policy, freed),
     )
 
 
@@ -166,7 +184,7 @@ def _complete(inputs: Inputs) -> tuple[Inputs, tuple[str, ...]]:
         "head": head,
         "tail": min(TAIL * resident, max(0.0, resident - head)),
         "summary": SUMMARY,
-        "task_budget": inputs.profile.context_window,
+        "task_budget": min(PolicySettings().task_budget, inputs.profile.context_window),
     }
     missing = {name: value for name, value in guesses.items() if getattr(inputs, name) is None}
     return inputs.with_(**missing), tuple(missing)

@@ -86,6 +86,11 @@ def _evict(one: Forecast) -> Iterator[RenderableType]:
     offset, freed = inputs.offset or 0, inputs.freed or 0
     yield heading(f"Evicting {count(freed)} tokens, the first at {count(offset)}")
     yield from _price(one, one.evict)
+    if inputs.by_policy is not None:
+        yield _words(
+            f"{count(inputs.by_policy)} of them the policy tenure would have evicted by now and not "
+            "fetched again; the rest are older copies and superseded versions"
+        )
     after = count(inputs.resident - offset - freed)
     written = f"the {after} tokens behind the edit are written again instead of read"
     if inputs.cold:
@@ -130,12 +135,16 @@ def _price(one: Forecast, price: EditPrice) -> Iterator[RenderableType]:
 def _manage(one: Forecast) -> Iterator[RenderableType]:
     inputs = one.inputs
     budget = inputs.task_budget or 0
+    whose = "the task budget given"
+    if "task_budget" in one.assumed:
+        smaller = budget == inputs.profile.context_window
+        whose = "the window" if smaller else "the policy's task budget"
     share, needed = part(inputs.resident, budget), f"{share_needed():.0%}"
     yield heading("Whether to manage the view at all")
     if one.manage:
-        words = f"  yes: {percent(share)} of the task budget of {count(budget)} is resident"
+        words = f"  yes: {percent(share)} of {whose} of {count(budget)} is resident"
     else:
-        words = f"  leave it alone: only {percent(share)} of {count(budget)} is resident"
+        words = f"  leave it alone: only {percent(share)} of {whose} of {count(budget)} is resident"
     yield Text(f"{words} (worth it from {needed} on)", style="green" if one.manage else "yellow")
 
 

@@ -6,15 +6,18 @@ provider reported counts before what is estimated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from tenure.cost.forecast import Growth
 from tenure.cost.models import ModelProfile
+from tenure.policies.default import Tenure
 from tenure.policies.duplicate_results import DuplicateResults
 from tenure.policies.superseded import Superseded
+from tenure.replay.compare import replay
 from tenure.replay.holdings import Holdings
 from tenure.replay.inspection import counter_for
-from tenure.replay.recording import RecordedThread, Settings, prepare
+from tenure.replay.recording import RecordedThread, Recording, Settings, prepare
 from tenure.replay.trace import Trace
 from tenure.wire.detect import wire_for
 
@@ -22,8 +25,9 @@ from tenure.wire.detect import wire_for
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """Where a session stands: `resident` tokens in the next prompt, how each step grows it, the
-    tokens `freed` by taking out older copies and versions, and the `offset` of the first of them
-    (None when there are none). `head` is the system prompt and tools."""
+    tokens `freed` by taking out what the default policy would have evicted by now, older copies and
+    older versions, and the `offset` of the first of them (None when there are none). `by_policy` is
+    the policy's part of `freed`, `head` the system prompt and tools."""
 
     name: str
     profile: ModelProfile
@@ -33,6 +37,7 @@ class Outlook:
     head: int
     offset: int | None
     freed: int
+    by_policy: int
 
 
 def outlook(trace: Trace, settings: Settings | None = None) -> Outlook | None:
@@ -47,7 +52,8 @@ def outlook(trace: Trace, settings: Settings | None = None) -> Outlook | None:
     steps = len(prompts)
     grown = (prompts[-1] - prompts[0]) / (steps - 1) if steps > 1 else outputs[0]
     output = sum(outputs) / steps
-    offset, freed = _stale(thread)
+    evicted = _evicted(replace(recording, threads=tuple(main)))
+    offset, freed = _first_and_sum(thread, {**_stale(thread), **evicted})
     return Outlook(
         trace.name,
         recording.profile,
@@ -58,6 +64,7 @@ def outlook(trace: Trace, settings: Settings | None = None) -> Outlook | None:
         thread.sizes.hidden,
         offset,
         freed,
+        sum(evicted.values()),
     )
 
 
@@ -70,16 +77,38 @@ def _prompts(thread: RecordedThread) -> list[int]:
     ]
 
 
-def _stale(thread: RecordedThread) -> tuple[int | None, int]:
-    """Where the first result stands that a newer one repeats or covers, and the tokens of all."""
+def _stale(thread: RecordedThread) -> dict[str, int]:
+    """The results that a newer one repeats or covers, by key, and their tokens."""
     versions, copies = Superseded(), DuplicateResults()
     holdings = Holdings.of(thread)
     for held in holdings.held:
         versions.see(thread.transcript, held.block)
         copies.see(thread.transcript, held.block)
-    stale = [
-        held
+    return {
+        held.block.key: held.tokens
         for held in holdings.results()
         if held.block.key in versions.newer or held.block.key in copies.newer
-    ]
-    return (stale[0].start if stale else None), sum(held.tokens for held in stale)
+    }
+
+
+def _evicted(recording: Recording) -> dict[str, int]:
+    """What the default policy had taken out of the last thread at its last step, by block, and the
+    tokens that frees; what had to be fetched again is not among it."""
+    name = recording.threads[-1].thread.name
+    rows = [row for row in replay(recording, Tenure.name).rows if row.thread == name]
+    again = {fetch.handle for row in rows for fetch in row.refetches}
+    transcript = recording.threads[-1].transcript
+    found: dict[str, int] = {}
+    for one in (one for row in rows for one in row.evictions if one.handle not in again):
+        # A re-fetch shifts the numbers of what follows it: a block counts if it is the same text.
+        keys = [key for key in one.targets if key in transcript]
+        if keys and "\n".join(transcript.block(key).text for key in keys) == one.original:
+            found |= dict.fromkeys(keys, 0)
+            found[keys[0]] = one.tokens_before - one.tokens_after
+    return found
+
+
+def _first_and_sum(thread: RecordedThread, freed: Mapping[str, int]) -> tuple[int | None, int]:
+    """Where the first of these blocks begins, None when there is none, and all that they free."""
+    starts = [held.start for held in Holdings.of(thread).held if held.block.key in freed]
+    return min(starts, default=None), sum(freed.values())
