@@ -120,7 +120,7 @@ def test_a_pause_is_marked_where_a_thread_outwaits_its_cache() -> None:
     every = [row(0, 9), row(1, 9, at=1_200.0, thread="agent"), row(2, 9, at=1_400.0)]
     session, _ = rows(result({"tenure": every}), Settings())
     assert session["prices"]["ttl"] == 300
-    assert session["pauses"] == [{"step": 2, "seconds": 400}]
+    assert session["pauses"] == [{"step": 1, "seconds": 400}]
 
 
 def test_a_replayed_session_shows_its_tombstones_and_what_was_fetched_again() -> None:

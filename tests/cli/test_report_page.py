@@ -23,6 +23,7 @@ from tests.cli.report_cases import (
     comparison,
     eviction,
     hostile,
+    refetch,
     result,
     row,
     usual,
@@ -171,7 +172,8 @@ def test_an_eviction_is_shown_with_reason_price_texts_and_its_refetch(opened: Op
             "907 freed",
             "$0.0025",
             "500 base input tokens",
-            "6 steps",
+            # 19 later steps save 90 each, it cost 500, and 2,000 to fetch again.
+            "lost $0.0040 so far, re-fetch included",
             "t-00000007",
             "at step 31 for $0.010",
             "[tenure t-00000007: left out]",
@@ -180,6 +182,7 @@ def test_an_eviction_is_shown_with_reason_price_texts_and_its_refetch(opened: Op
             expect(panel).to_contain_text(words)
         panel.get_by_role("button", name="Next eviction").click()
         expect(panel).to_contain_text("Never: no later step had to fetch it.")
+        expect(panel).to_contain_text("6 steps")
 
 
 def test_a_dropped_block_has_nothing_in_its_place(opened: Opened) -> None:
@@ -274,12 +277,37 @@ def test_pauses_violations_and_steps_over_budget_are_marked(opened: Opened) -> N
         expect(page.locator("#caveat")).to_contain_text("at 1 step its request did not fit")
 
 
-def test_a_thread_that_follows_the_others_is_named_where_it_begins(opened: Opened) -> None:
+def test_each_thread_has_a_stretch_of_its_own_and_its_name(opened: Opened) -> None:
     names = ("main", "agent", "main", "agent", "main-2")
     rows = [row(n, 9_000, thread=name) for n, name in enumerate(names)]
     with opened(comparison(result({"append-only": rows, "tenure": rows}))) as page:
-        assert page.locator("#occupancy svg text", has_text="main-2").count() == 1
-        assert page.locator("#occupancy svg text", has_text="agent").count() == 0
+        assert page.locator("#occupancy svg text.thread").all_text_contents() == [
+            "main",
+            "agent",
+            "main-2",
+        ]
+        assert page.locator("#occupancy svg line.thread").count() == 2
+
+
+def test_an_eviction_says_what_it_was_about_and_is_found_by_its_step(opened: Opened) -> None:
+    out = eviction(0, about="src/long_name.py")
+    again = row(3, 9_000, refetches=(refetch(0),))
+    every = [row(0, 9_000), row(1, 9_000, evictions=(out, eviction(1))), row(2, 9_000), again]
+    with opened(comparison(result({"tenure": every})), width=390) as page:
+        expect(page.locator("#rows tr").first).to_contain_text("src/long_name.py")
+        search = page.get_by_role("searchbox")
+        search.fill("step 4")
+        expect(page.locator("#rows tr")).to_have_count(1)
+        search.fill("long_name")
+        expect(page.locator("#rows tr")).to_have_count(1)
+        for choice in page.locator(".choice").all():
+            box = choice.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
+        page.locator("#rows tr").first.click()
+        # 2 later steps save 90 each, it cost 500, and 2,000 to fetch: of 5 millionths each.
+        expect(page.locator("#panel")).to_contain_text("lost $0.012 so far, re-fetch included")
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])

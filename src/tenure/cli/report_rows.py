@@ -65,7 +65,7 @@ def rows(result: SessionResult, settings: Settings) -> tuple[dict[str, Any], lis
     texts: dict[str, int] = {}
     profile = result.profile
     policies = {name: _policy(one, result, texts) for name, one in result.sessions.items()}
-    any_rows = next(iter(result.sessions.values())).rows if result.sessions else ()
+    any_rows = _by_thread(next(iter(result.sessions.values())).rows) if result.sessions else []
     threads = list(dict.fromkeys(row.thread for row in any_rows))
     session = {
         "name": result.name,
@@ -90,6 +90,13 @@ def rows(result: SessionResult, settings: Settings) -> tuple[dict[str, Any], lis
     return session, list(texts)
 
 
+def _by_thread(every: Sequence[StepRow]) -> list[StepRow]:
+    """The rows with each thread in one stretch, in the order in which the threads began: lines of
+    threads that ran side by side would cover each other."""
+    begun = list(dict.fromkeys(row.thread for row in every))
+    return sorted(every, key=lambda row: begun.index(row.thread))
+
+
 def _usd(session: SimulatedSession, profile: ModelProfile) -> float:
     return session.cost.total * profile.input_price
 
@@ -110,11 +117,12 @@ def _figures(sessions: Sequence[tuple[SimulatedSession, ModelProfile]]) -> dict[
 def _policy(
     session: SimulatedSession, result: SessionResult, texts: dict[str, int]
 ) -> dict[str, Any]:
-    parts = [_stacked(row, result) for row in session.rows]
-    evictions, refetches = _evictions(session.rows, texts)
+    every = _by_thread(session.rows)
+    parts = [_stacked(row, result) for row in every]
+    evictions, refetches = _evictions(every, texts)
     return {
         "figures": _figures([(session, result.profile)]),
-        "resident": [row.resident for row in session.rows],
+        "resident": [row.resident for row in every],
         "parts": {
             name: [round(getattr(part, name), 3) for part in parts]
             for name in ("read", "written", "fresh", "output", "refetch")
@@ -123,10 +131,10 @@ def _policy(
         "refetches": refetches,
         "violations": [
             {"step": step, "rule": rule, "count": count}
-            for step, row in enumerate(session.rows)
+            for step, row in enumerate(every)
             for rule, count in Counter(row.violations).items()
         ],
-        "over": [step for step, row in enumerate(session.rows) if row.over_budget],
+        "over": [step for step, row in enumerate(every) if row.over_budget],
     }
 
 
@@ -186,6 +194,7 @@ def _eviction(step: int, one: Eviction, texts: dict[str, int]) -> dict[str, Any]
         "edit": one.edit,
         "what": _what(one),
         "tool": one.tool,
+        "about": one.about,
         "handle": one.handle,
         "policy": one.policy,
         "words": one.words,

@@ -56,6 +56,7 @@ function short(value) {
   return value >= 1000 ? `${+(value / 1000).toFixed(1)}k` : whole(value);
 }
 const ratio = (value) => value.toFixed(value >= 10 ? 1 : 2);
+const begin = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}\u2026` : text);
 const percent = (share) => `${Math.round(share * 100)}%`;
 const price = (value) => (value < 0.01 ? usd(value) : `$${+value.toFixed(3) === +value.toFixed(2) ? value.toFixed(2) : value.toFixed(3)}`);
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -35,6 +35,7 @@ function bodyOf(one) {
   return [
     el("p", { class: "sub" }, placeOf(one.step)),
     el("h2", { id: "panel-title" }, sentence(nameOf(one))),
+    one.about ? el("p", { class: "about" }, aboutOf(one)) : null,
     el("p", {}, `${sentence(one.words)}; ${why}.`),
     el("dl", { class: "figures" },
       figure("Tokens before", whole(one.before)),
@@ -42,7 +43,7 @@ function bodyOf(one) {
       figure("Edit", one.edit, one.policy === state.policy ? null : one.policy),
       figure("Price, once", usd(money(one.price)), `${whole(one.price)} base input tokens`),
       figure("Saves per step", usd(money(one.saves)), `${whole(one.saves)} base input tokens`),
-      figure("Pays back in", evenWords(one)),
+      figure(one.again.length ? "Net" : "Pays back in", evenWords(one)),
       figure("Handle", one.handle ? el("code", {}, one.handle) : "none"),
       figure("Characters", whole(textOf(one.original).length))),
     el("h3", {}, "Needed again"),

@@ -56,21 +56,20 @@ function drawOccupancy() {
   });
 }
 
-// Where a thread begins after all earlier ones have ended: most often after a compaction.
+// Where each thread's stretch begins, and its name as far as there is room.
 function drawThreads(chart) {
-  const ends = new Map();
-  state.data.steps.forEach(([thread], step) => ends.set(thread, step));
-  const seen = new Set();
+  if (state.data.threads.length < 2) return;
+  let free = 0;
   state.data.steps.forEach(([thread], step) => {
-    if (!seen.has(thread) && seen.size && [...seen].every((one) => ends.get(one) < step)) {
-      const x = Math.round(chart.x(step - 0.5)) + 0.5;
-      const late = x > chart.width * 0.6;
-      chart.svg.append(
-        draw("line", { class: "axis", x1: x, x2: x, y1: chart.box.top, y2: chart.box.top + chart.height }),
-        draw("text", { x: x + (late ? -5 : 5), y: chart.box.top + chart.height - 6, "text-anchor": late ? "end" : "start" }, late ? `${state.data.threads[thread]} \u2192` : state.data.threads[thread]),
-      );
-    }
-    seen.add(thread);
+    if (step && state.data.steps[step - 1][0] === thread) return;
+    const x = Math.round(chart.x(step - 0.5)) + 0.5;
+    const bottom = chart.box.top + chart.height;
+    if (step) chart.svg.append(draw("line", { class: "axis thread", x1: x, x2: x, y1: chart.box.top, y2: bottom }));
+    const name = begin(state.data.threads[thread], 24);
+    const wide = 7 * name.length + 10;
+    if (x < free || x + wide > chart.width) return;
+    free = x + wide;
+    chart.svg.append(draw("text", { class: "thread", x: x + 5, y: bottom - 6 }, name));
   });
 }
 

@@ -3,7 +3,7 @@
 const PAGE = 25;
 const COLUMNS = [
   { id: "step", name: "Step", value: (one) => one.step },
-  { id: "what", name: "What", value: (one) => nameOf(one), words: true },
+  { id: "what", name: "What", value: (one) => `${nameOf(one)} ${one.about}`, words: true },
   { id: "before", name: "Tokens", value: (one) => one.before },
   { id: "after", name: "After", value: (one) => one.after, wide: true },
   { id: "words", name: "Reason", value: (one) => one.words, words: true, wide: true },
@@ -15,12 +15,25 @@ const COLUMNS = [
 const view = { sort: "step", down: false, find: "", when: "", again: false, least: 0, step: null, page: 0, current: null };
 
 const nameOf = (one) => (one.tool ? (one.what === "result" ? `result of ${one.tool}` : `${one.what} of ${one.tool}`) : one.what);
+const aboutOf = (one) => begin(one.about, 120);
 const whenOf = (one) => (WHEN[one.when] || [one.when])[0];
 function breakEven(one) {
   if (one.price <= 0) return 0;
   return one.saves > 0 ? one.price / one.saves : Infinity;
 }
+// What an eviction has saved by the session's end: its savings per later step of its thread, less its
+// price and what fetching it again cost.
+function netSoFar(one) {
+  const { refetches } = state.data.policies[state.policy];
+  const [thread] = state.data.steps[one.step];
+  const later = state.data.steps.reduce((sum, [own], step) => sum + (own === thread && step > one.step), 0);
+  return one.saves * later - one.price - one.again.reduce((sum, n) => sum + refetches[n].cost, 0);
+}
 function evenWords(one) {
+  if (one.again.length) {
+    const net = money(netSoFar(one));
+    return `${net < 0 ? "lost" : "saved"} ${usd(Math.abs(net))} so far, re-fetch included`;
+  }
   const steps = breakEven(one);
   if (steps === 0) return "at once";
   return steps === Infinity ? "never" : many(Math.ceil(steps), "step");
@@ -33,7 +46,7 @@ function chosen() {
   const wanted = view.find.trim().toLowerCase();
   const list = evictions().map((one, number) => ({ one, number })).filter(({ one }) =>
     (view.step === null || one.step === view.step) && (!view.when || one.when === view.when) && (!view.again || one.again.length) && one.before >= view.least
-    && (!wanted || `${stepName(one.step)} ${nameOf(one)} ${one.words} ${one.handle} ${whenOf(one)}`.toLowerCase().includes(wanted)));
+    && (!wanted || `step ${one.step + 1} ${stepName(one.step)} ${one.again.map((n) => `step ${state.data.policies[state.policy].refetches[n].step + 1}`).join(" ")} ${nameOf(one)} ${one.about} ${one.words} ${one.handle} ${whenOf(one)}`.toLowerCase().includes(wanted)));
   const sign = view.down ? -1 : 1;
   list.sort((a, b) => {
     const [p, q] = [column.value(a.one), column.value(b.one)];
@@ -106,7 +119,8 @@ function rowOf(number) {
   const open = () => openEviction(number);
   return el("tr", { class: `row${view.current === number ? " current" : ""}`, "data-eviction": number, on: { click: open } },
     el("td", { class: "number" }, whole(one.step + 1)),
-    el("td", { class: "words" }, el("button", { class: "plain link", type: "button", on: { click: (event) => { event.stopPropagation(); open(); } } }, nameOf(one))),
+    el("td", { class: "words" }, el("button", { class: "plain link", type: "button", on: { click: (event) => { event.stopPropagation(); open(); } } }, nameOf(one)),
+      one.about ? el("span", { class: "about" }, aboutOf(one)) : null),
     el("td", { class: "number" }, whole(one.before)),
     el("td", { class: "number wide" }, whole(one.after)),
     el("td", { class: "words wide" }, one.words),
