@@ -70,7 +70,8 @@ class AsyncSession:
 
     async def append(self, message: JsonObject, *, origin: Origin | None = None) -> None:
         """Adds a wire message of any role."""
-        origin = origin or self._built.wire.origin(checked_message(message))
+        message = checked_message(message)
+        origin = origin or self._built.wire.origin(message)
         await self._append([Message(message, origin=origin)])
 
     async def request(self) -> Request:

@@ -94,9 +94,9 @@ class Calls(Sequence[ToolCall]):
 def as_results(given: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
     """Results by call id as (content, is_error): an exception is an error and says its text."""
     return {
-        call_id: (str(value) or repr(value), True)
+        call_id: (sayable(str(value) or repr(value)), True)
         if isinstance(value, BaseException)
-        else (value, False)
+        else (sayable(value), False)
         for call_id, value in given.items()
     }
 
@@ -104,9 +104,9 @@ def as_results(given: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
 def checked(content: Any) -> str | Sequence[JsonObject]:
     """The content of a user's message; RequestError when it is neither text nor content blocks."""
     if isinstance(content, str):
-        return content
+        return str(sayable(content))
     if isinstance(content, list | tuple) and all(isinstance(b, Mapping) for b in content):
-        return content
+        return [sayable(block) for block in content]
     raise RequestError(
         f"a user's content is a text or a list of content blocks, not {type(content).__name__}",
         path="content",
@@ -116,8 +116,27 @@ def checked(content: Any) -> str | Sequence[JsonObject]:
 def checked_message(message: Any) -> JsonObject:
     """A wire message; RequestError when it is no dict with a role or a type."""
     if isinstance(message, Mapping) and ("role" in message or "type" in message):
-        return message
+        said: JsonObject = sayable(message)
+        return said
     raise RequestError(
         f"a message is a dict with a role (or a type, for items of Responses), not {message!r:.80}",
         path="messages",
     )
+
+
+def sayable(value: Any) -> Any:
+    """The value itself, or a copy in which U+FFFD stands for lone surrogates, which the SDKs can't
+    encode: they come from file names and cut emoji, and would fail every later request."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, Mapping):
+        made = {key: sayable(inner) for key, inner in value.items()}
+        return value if all(made[key] is inner for key, inner in value.items()) else made
+    if isinstance(value, list | tuple):
+        items = [sayable(inner) for inner in value]
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+    return value

@@ -68,7 +68,8 @@ class Session:
 
     def append(self, message: JsonObject, *, origin: Origin | None = None) -> None:
         """Adds a wire message of any role, e.g. from a stored history or of the harness."""
-        origin = origin or self._built.wire.origin(checked_message(message))
+        message = checked_message(message)
+        origin = origin or self._built.wire.origin(message)
         self._append([Message(message, origin=origin)])
 
     def request(self) -> Request:

@@ -32,13 +32,13 @@ SCHEMA: JsonObject = {
     },
     "required": ["handle"],
 }
-_RANGE = re.compile(r"\s*(\d+)\s*(?:[-:,]\s*(\d+)\s*)?")
+_RANGE = re.compile(r"\s*(\d{1,9})\s*(?:[-:,]\s*(\d{1,9})\s*)?", re.ASCII)
 # A pattern comes from the model and runs over text of any size: bounded, so that it ends.
 _LONGEST_PATTERN = 200
 _LONGEST_LINE = 2_000
 _NESTED = re.compile(r"[+*}?|][^()]*\)+[+*{]|\\[0-9]")
-_REPEATS = re.compile(r"[*+]|\{\d*,")
-_MOST_REPEATS = 3
+_REPEATS = re.compile(r"[*+?]|\{")
+_MOST_REPEATS = 2
 
 
 def original(transcript: Transcript, plan: Plan, handle: str) -> str:
@@ -107,8 +107,8 @@ def _searcher(pattern: str) -> Callable[[str], bool]:
     if tame and len(pattern) <= _LONGEST_PATTERN:
         try:
             compiled = re.compile(pattern)
-        except re.error:
-            pass
+        except (re.error, OverflowError, RecursionError):
+            pass  # Not a pattern that can run: searched for as plain text.
         else:
             return lambda line: compiled.search(line[:_LONGEST_LINE]) is not None
     return lambda line: pattern in line

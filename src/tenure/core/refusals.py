@@ -9,9 +9,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tenure.core.budget import Budget
+from tenure.core.edit import Edit
 from tenure.core.message import BlockKind, Message, Origin
+from tenure.core.plan import Plan
+from tenure.core.protocols import Wire
 from tenure.core.transcript import Transcript
-from tenure.errors import BudgetError, SessionError
+from tenure.errors import BudgetError, SessionError, WireError
 
 
 def while_open(outgoing: object, what: str) -> None:
@@ -73,4 +76,34 @@ def too_large(tokens: int, budget: Budget) -> None:
             "window",
             needed=tokens,
             available=budget.limit,
+        )
+
+
+def unreadable(wire: Wire, messages: Sequence[Message], kind: type[WireError]) -> None:
+    """A message that can't be read or written as JSON: found before anything is stored."""
+    for message in messages:
+        try:
+            wire.lenses(message.data)
+            assert message.raw
+        except (TypeError, ValueError, RecursionError) as error:
+            raise kind(
+                f"a message can't be read as JSON values: {error}; nothing was stored",
+                format=wire.name,
+            ) from error
+
+
+def undo_behind_thinking(transcript: Transcript, plan: Plan, edits: Sequence[Edit]) -> None:
+    """An undo that later thinking, bound to what stands before it, would not survive."""
+    places = [transcript.block(t).index for e in edits for t in e.targets if isinstance(t, str)]
+    first = min(places, default=len(transcript))
+    bound = any(
+        b.kind is BlockKind.THINKING and b.signed and b.key not in plan.by_key
+        for blocks in transcript.blocks[first:]
+        for b in blocks
+    )
+    if bound:
+        raise SessionError(
+            f"taking back an edit of message {first} would invalidate the thinking after it, which "
+            "this model binds to its prefix; recall() gives the original, or append it anew",
+            state="thinking bound",
         )

@@ -34,7 +34,7 @@ from tenure.core.record import (
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 from tenure.core.view import View, apply
-from tenure.errors import RecallError, SessionError
+from tenure.errors import RecallError, RequestError, SessionError, UpstreamError
 
 # The tokens of a recall call as the model writes it; the price of a re-fetch counts them.
 RECALL_CALL_TOKENS = 60
@@ -157,6 +157,7 @@ class SessionMachine:
         """
         refusals.while_open(self.outgoing, "append")
         refusals.in_between(self.transcript, messages)
+        refusals.unreadable(self.parts.wire, messages, RequestError)
         yield from self.commit(*(Appended(m, at) for m in messages))
 
     def request(self, at: float) -> Flow[Outgoing]:
@@ -189,7 +190,9 @@ class SessionMachine:
             )
         messages, usage = self.parts.wire.reply(data)
         origin = self.parts.wire.origin
-        appended = [Appended(Message(m, origin=origin(m)), at) for m in messages]
+        said = [Message(m, origin=origin(m)) for m in messages]
+        refusals.unreadable(self.parts.wire, said, UpstreamError)
+        appended = [Appended(m, at) for m in said]
         yield from self.commit(Reported(usage, at), *appended)
 
     def results(self, given: Mapping[str, tuple[Any, bool]], at: float) -> Flow[None]:
@@ -212,6 +215,7 @@ class SessionMachine:
                 answers.append((call, *given[call.id]))
         wire = self.parts.wire
         messages = [Message(m, origin=wire.origin(m)) for m in wire.results(answers)]
+        refusals.unreadable(wire, messages, RequestError)
         yield from self.commit(*records, *(Appended(m, at) for m in messages))
 
     def cancel(self, at: float) -> Flow[None]:
@@ -225,7 +229,9 @@ class SessionMachine:
     def undo(self, edits: Sequence[Edit], at: float) -> Flow[None]:
         """Takes edits out of the plan: their originals are back in the next view."""
         refusals.while_open(self.outgoing, "undo")
-        self.plan.without(*edits)
+        plan = self.plan.without(*edits)
+        if self.parts.profile.preserved_thinking:
+            refusals.undo_behind_thinking(self.transcript, plan, edits)
         yield from self.commit(PlanChanged((), tuple(edits), at))
 
     # -- the fold ------------------------------------------------------------------------------

@@ -86,6 +86,8 @@ class Transcript:
         seen = self._occurrences.get(base, 0)
         self._occurrences[base] = seen + 1
         key = f"{base}#{seen}" if seen else base
+        while key in self._by_key:  # A call id may itself end like an occurrence number.
+            key += "'"
         tool = lens.tool
         if lens.kind is BlockKind.TOOL_RESULT and not tool:
             call = self._calls.get(lens.call_id)

@@ -13,6 +13,8 @@ from tenure.core.message import Block, BlockKind
 from tenure.core.policy import Candidate, Situation
 from tenure.policies.protect import gone
 
+# A conclusion stands at the end: what is in front of this many characters is not looked at.
+_END = 600
 _SENTENCE = re.compile(r"[^.!?\n]{15,300}[.!?]?\s*$")
 
 
@@ -27,6 +29,9 @@ class FinishedReasoning:
     def catch_up(self, situation: Situation) -> None:
         """Takes in what was appended."""
         transcript = situation.transcript
+        if transcript.wire.name == "openai_responses":
+            # There an item that came with reasoning is refused without it (providers.md 3.2).
+            return
         for index in range(self._seen, len(transcript)):
             if transcript.messages[index].pinned:
                 if any(b.kind is BlockKind.THINKING and b.signed for b in transcript.blocks[index]):
@@ -62,5 +67,5 @@ class FinishedReasoning:
 
 def conclusion(text: str) -> str:
     """The last sentence of a reasoning text, empty when there is none to read."""
-    found = _SENTENCE.search(text.strip())
+    found = _SENTENCE.search(text[-_END:].strip())
     return found[0].strip() if found else ""

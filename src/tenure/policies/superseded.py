@@ -18,6 +18,9 @@ from tenure.core.transcript import Transcript
 _COVERS = 0.7
 _PATH_KEYS = ("path", "file", "filename", "url", "uri", "document", "notebook")
 _MOST_ARGUMENTS = 20_000
+# Versions of one subject that a new one is compared with: the newest. A file read in many disjoint
+# parts has no older version.
+_MOST_VERSIONS = 8
 
 
 class Superseded:
@@ -39,7 +42,7 @@ class Superseded:
         versions = self._versions.setdefault(subject, {})
         if versions:
             strings = rare_strings(block.text)
-            for key in [*versions]:
+            for key in [*versions][-_MOST_VERSIONS:]:
                 held = versions[key] or rare_strings(transcript.block(key).text)
                 versions[key] = held
                 if held and len(held & strings) >= _COVERS * len(held):

@@ -59,7 +59,12 @@ def id_of(value: Any) -> str:
 
 def plain_json(value: Any) -> str:
     """JSON text for reading: sorted keys, no escapes beyond need."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+    try:
+        return json.dumps(
+            value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str
+        )
+    except TypeError:  # Keys of several types have no order.
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def arguments_json(arguments: Any) -> str:
@@ -124,14 +129,35 @@ def wordless(block: Block, data: Any) -> PlanError:
     )
 
 
+# What a part of a result must have, by its type, in any of the three APIs.
+_PART_FIELDS = {
+    "text": ("text",),
+    "image": ("source",),
+    "document": ("source",),
+    "search_result": ("source",),
+    "tool_reference": ("tool_name",),
+    "browser_state": ("content", "state", "source"),
+    "image_url": ("image_url",),
+    "input_text": ("text",),
+    "input_image": ("image_url", "file_id"),
+    "input_file": ("file_data", "file_id", "file_url"),
+}
+
+
 def result_content(content: Any) -> str | list[Any]:
     """What a tool returned as content of a result: text, or a list of the provider's own parts."""
     if isinstance(content, str):
         return content
     if content is None:
         return ""
-    parts = is_array(content) and all(is_object(p) and "type" in p for p in content)
+    parts = is_array(content) and all(map(_is_part, content))
     return list(content) if parts and content else plain_json(content)
+
+
+def _is_part(value: Any) -> bool:
+    """A provider's own content part; a tool's data may have a field called type as well."""
+    field = _PART_FIELDS.get(str(value.get("type"))) if is_object(value) else None
+    return field is not None and any(name in value for name in field)
 
 
 def call_arguments(text: str) -> str:
