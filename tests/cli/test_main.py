@@ -180,3 +180,25 @@ def test_control_characters_of_a_transcript_do_not_reach_the_terminal(
         assert ran.status == 0
         assert not set(ran.out) & set("\x1b\x07")
     assert "[bold]x[/bold]" in program("inspect", tmp_path / "hostile.jsonl").out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_said_of_stdout(session: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command("inspect", session), stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"tenure: 'stdout': no space left")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_file_that_is_no_transcript_is_not_called_a_cut_record(
+    program: Program, tmp_path: Path
+) -> None:
+    words = tmp_path / "passwd"
+    words.write_text("root:x:0:0:root:/root:/bin/sh\nbin:x:1:1::/:/bin/false\n", encoding="utf-8")
+    ran = program("inspect", words)
+    assert ran.status == 1
+    assert "is no transcript: it holds no JSON record" in ran.err
+    assert "cut off" not in ran.err

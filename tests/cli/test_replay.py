@@ -55,7 +55,7 @@ def test_an_unknown_policy_is_answered_by_the_known_ones(program: Program, sessi
     ran = program("replay", session, "--policy", "tenor")
     assert (ran.status, ran.out) == (2, "")
     assert "no policy is called 'tenor'" in ran.err
-    assert all(name in ran.err for name in names())
+    assert all(name in ran.err for name in (*names(), "foresight"))
 
 
 def test_prices_and_the_window_can_be_named(program: Program, session: Path) -> None:
@@ -199,3 +199,19 @@ def test_without_recorded_usage_nothing_is_said_of_a_bill(program: Program, tmp_
     assert "billed" not in program("replay", waiting).out
     (one,) = program("replay", waiting, "--json").json["sessions"]
     assert (one["recorded_usd"], one["recorded_cost"]) == (None, None)
+
+
+def test_an_unknown_model_is_priced_as_a_default_that_is_named(
+    program: Program, tmp_path: Path
+) -> None:
+    path = Session(model="mystery-9").user("go").say("ok").write(tmp_path / "odd.jsonl")
+    assert "default (unknown model 'mystery-9')" in program("replay", path).out
+    assert "1 step in 1 thread " in program("inspect", path).out
+
+
+def test_units_of_different_prices_are_told_apart(program: Program, session: Path) -> None:
+    assert "ratios of the sums in USD" not in program("replay", session).out
+    other = Session(model="claude-haiku-4-5").user("go").say("ok")
+    other.write(session.with_name("small.jsonl"))
+    out = program("replay", session.parent, "--jobs", "1").out
+    assert "ratios of the sums in USD: append-only 1.000" in " ".join(out.split())

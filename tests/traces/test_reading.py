@@ -49,7 +49,7 @@ def test_damage_is_handed_on_with_its_line(tmp_path: Path, format: str) -> None:
     ("data", "fact"),
     [
         (b"", "it is empty"),
-        (b"dear diary\n", "10 bytes lost"),
+        (b"dear diary\n", "it holds no JSON record"),
         (b'{"version": 1, "runs": []}', "1 JSON records, the first with 'version', 'runs'"),
         (b'{"type":"session.start","id":1}', "of type 'session.start'"),
         (b"[1, 2]", "the first an array of 2"),

@@ -27,6 +27,9 @@ from tenure.cli.output import (
     tail,
     usd,
 )
+from tenure.cli.output import (
+    many as counted,
+)
 from tenure.replay.bill import Bill
 from tenure.replay.holdings import Share
 from tenure.replay.inspection import Inspection
@@ -98,9 +101,9 @@ def details(one: Inspection, top: int) -> Iterator[RenderableType]:
 def _head(one: Inspection) -> Iterator[RenderableType]:
     title = Text("\n").append(plain(one.name), style="bold")
     facts = [", ".join(one.formats), ", ".join(map(model_name, one.models))]
-    facts.append(f"{one.steps} steps in {len(one.threads)} threads")
+    facts.append(f"{counted(one.steps, 'step')} in {counted(len(one.threads), 'thread')}")
     if one.compactions:
-        facts.append(f"{one.compactions} compactions")
+        facts.append(counted(one.compactions, "compaction"))
     facts.append(f"largest prompt {count(one.peak)} of {count(one.window)}")
     yield title.append(plain("  " + " · ".join(facts)))
     bill, usage = one.bill, one.bill.usage
@@ -131,7 +134,7 @@ def _threads(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableTyp
             [
                 ["main", str(main.requests), count(main.usage.prompt), _usd(main)],
                 [
-                    f"{len(sides)} sub-agents",
+                    counted(len(sides), "sub-agent"),
                     str(side.requests),
                     count(side.usage.prompt),
                     _usd(side),

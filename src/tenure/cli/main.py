@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from tenure.cli import demo, forecast, inspect, replay
-from tenure.cli.work import words_of
+from tenure.cli.work import STDOUT, words_of
 from tenure.errors import ConfigError, TenureError
 
 FAILED, MISUSED, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
@@ -48,6 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         return _fail(str(error), MISUSED)
     except (TenureError, OSError) as error:
+        if isinstance(error, OSError) and error.filename == STDOUT:
+            # Here too.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _fail(words_of(error), FAILED)
     except Exception as error:  # noqa: BLE001 - the last line: whatever it was, say it kindly
         if arguments.debug:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from typing import Any
 
@@ -17,6 +18,8 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from tenure.cli.work import STDOUT
 
 PIPED_WIDTH = 132
 """Columns when the output is no terminal and COLUMNS does not say."""
@@ -31,7 +34,8 @@ def emit(renderables: Iterable[RenderableType]) -> None:
     """Writes rendered things to stdout, each on its own lines."""
     width = shutil.get_terminal_size((PIPED_WIDTH, 50)).columns
     console = Console(width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
-    with console.capture() as captured:
+    # Rich touches the file at the end of a capture too.
+    with _stdout(), console.capture() as captured:
         for one in renderables:
             if isinstance(one, Text) and one.no_wrap:
                 # rich forgets how a bare text wants to be laid.
@@ -40,12 +44,29 @@ def emit(renderables: Iterable[RenderableType]) -> None:
                 console.print(one)
     # Rich pads lines to the width; nobody wants that in a file.
     lines = (line.rstrip() for line in captured.get().splitlines())
-    sys.stdout.write("\n".join(lines) + "\n")
+    _write("\n".join(lines) + "\n")
 
 
 def emit_json(value: Any) -> None:
     """Writes one JSON value to stdout: ASCII, and null for what is no finite number."""
-    sys.stdout.write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
+    _write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
+
+
+def _write(text: str) -> None:
+    with _stdout():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+@contextmanager
+def _stdout() -> Iterator[None]:
+    """An OSError while writing, e.g. on a full disk, names stdout."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, STDOUT) from error
 
 
 def heading(text: str, *, note: str = "") -> Text:
@@ -68,7 +89,8 @@ def table(
             # Where the screen is narrow, rich takes from columns that may wrap first.
             no_wrap=not fold,
             overflow="fold" if fold else "ellipsis",
-            min_width=_FOLDED if fold else None,
+            # Never less than its title, which would be cut off.
+            min_width=_FOLDED if fold else len(title) or None,
         )
     for row in rows:
         made.add_row(*(one if isinstance(one, Text) else Text(plain(one).strip()) for one in row))
@@ -117,6 +139,11 @@ def percent(share: float | None) -> str:
     """A share of 1 as percent, "-" when there is none."""
     # Adding 0.0 turns a rounded -0.0 into 0.0.
     return "-" if share is None else f"{round(share, 3) + 0.0:.1%}"
+
+
+def many(number: int, one: str) -> str:
+    """A number of things: "1 step", "2 steps"."""
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 
 def part(value: float, whole: float) -> float:

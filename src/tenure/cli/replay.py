@@ -24,7 +24,8 @@ from tenure.cli.options import (
     positive,
 )
 from tenure.cli.work import Done, over_files
-from tenure.policies import by_name
+from tenure.errors import ConfigError
+from tenure.policies import names as names_known
 from tenure.replay.compare import BASELINE, POLICIES, Comparison, SessionResult, compare_one
 from tenure.replay.oracle import Foresight
 from tenure.replay.recording import Settings
@@ -128,8 +129,9 @@ def policies_of(names: Iterable[str] | None) -> tuple[str, ...]:
         return POLICIES
     wanted = [name.strip() for one in names for name in one.split(",")]
     for name in wanted:
-        if name != Foresight.name:
-            by_name(name)
+        if name not in {*names_known(), Foresight.name}:
+            known = ", ".join([*names_known(), Foresight.name])
+            raise ConfigError(f"no policy is called {name!r}; known are {known}", key="policy")
     return tuple(dict.fromkeys([BASELINE, *wanted]))
 
 

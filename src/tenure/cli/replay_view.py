@@ -16,6 +16,7 @@ from tenure.cli.output import (
     bar,
     count,
     heading,
+    many,
     model_name,
     part,
     plain,
@@ -46,6 +47,7 @@ def tables(comparison: Comparison, *, top: int | None, each: bool) -> Iterator[R
     yield Text(
         "\n  costs are in input tokens; those of re-fetches are within the others", style="dim"
     )
+    yield from _mixed(comparison)
     yield from _recorded(comparison)
     yield from _violations(comparison)
     for policy in _shown(comparison.policies):
@@ -58,9 +60,33 @@ def _title(one: SessionResult) -> Text:
     facts = (
         f"  {one.format} · {model_name(one.model)} at {price} per million input tokens "
         f"(read {one.profile.read:g}, write {one.profile.write:g}, output {one.profile.output:g}) · "
-        f"{one.steps} steps · window {count(window)}"
+        f"{many(one.steps, 'step')} · window {count(window)}"
     )
-    return Text("\n").append(plain(one.name), style="bold").append(plain(facts))
+    title = Text("\n").append(plain(one.name), style="bold").append(plain(facts))
+    if not one.profile.known:
+        words = f"priced and counted as {one.profile.name}; --model names another"
+        title.append("\n" + plain(words), style="yellow")
+    return title
+
+
+def _mixed(comparison: Comparison) -> Iterator[RenderableType]:
+    """That input tokens of different prices were added, and the ratios of the sums in USD."""
+    if len({one.profile.input_price for one in comparison.results}) < 2:
+        return
+    money = {
+        name: sum(
+            one.sessions[name].cost.total * one.profile.input_price for one in comparison.results
+        )
+        for name in comparison.policies
+    }
+    ratios = ", ".join(
+        f"{name} {part(spent, money[BASELINE]):.3f}" for name, spent in money.items()
+    )
+    yield Text(
+        "  the models differ in price, so the sums add input tokens of different prices; ratios of the "
+        f"sums in USD: {ratios}",
+        style="yellow",
+    )
 
 
 def _recorded(comparison: Comparison) -> Iterator[RenderableType]:
@@ -209,10 +235,10 @@ def _evictions(comparison: Comparison, policy: str, top: int | None) -> Iterator
         f"What {policy} evicted",
         note=f"{which} of {len(rows)}; {count(freed)} tokens in all, {again} needed again; step: when; price and saving in USD",
     )
-    many = len(comparison.results) > 1
+    several = len(comparison.results) > 1
     yield table(
         [
-            *([("session", "left")] if many else []),
+            *([("session", "left")] if several else []),
             ("thread", "left"),
             ("step", "right"),
             ("tool", "left"),
@@ -224,7 +250,7 @@ def _evictions(comparison: Comparison, policy: str, top: int | None) -> Iterator
             ("saves/step", "right"),
             ("again", "right"),
         ],
-        [_cells(row, many=many) for row in shown],
+        [_cells(row, many=several) for row in shown],
     )
 
 

@@ -24,6 +24,9 @@ from tenure.traces import find
 
 T = TypeVar("T")
 
+STDOUT = "stdout"
+"""How errors name the output, in the place of a file's name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

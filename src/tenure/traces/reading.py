@@ -156,7 +156,9 @@ def _chat_reader(records: Iterable[Record]) -> Callable[[Records, str, Path], li
 def _words(found: Records) -> str:
     """What a file holds that is no transcript."""
     if not found.records:
-        return found.damage[0].words if found.damage else "it is empty"
+        # Without a single record the damage of its lines means nothing, but for a broken archive.
+        packed = next((one.words for one in found.damage if "gzip" in one.words), "")
+        return packed or ("it holds no JSON record" if found.damage else "it is empty")
     first = found.records[0].value
     if isinstance(first, list):
         return f"{len(found.records)} JSON values, the first an array of {len(first)}"
