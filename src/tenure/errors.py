@@ -9,6 +9,7 @@ TenureError
 │  └─ UpstreamError       the provider sent it
 ├─ PlanError            an edit is impossible                       .edit .message_id
 ├─ BudgetError          what must stay exceeds the window           .needed .available
+├─ RecallError          a handle, range or pattern gives nothing     (also LookupError)
 ├─ SessionError         the call does not fit the session's state   .state
 ├─ StoreError           the driver's error is __cause__
 │  ├─ Conflict            someone appended first                    .expected .actual
@@ -58,6 +59,10 @@ class BudgetError(TenureError):
         super().__init__(message)
         self.needed = needed
         self.available = available
+
+
+class RecallError(TenureError, LookupError):
+    """A recall can't be answered: no such handle, no such lines, nothing matches."""
 
 
 class SessionError(TenureError):

@@ -14,7 +14,7 @@ from tenure.core.message import Block, BlockKind, Lens, Origin
 from tenure.core.session import Outgoing
 from tenure.core.view import Entry
 from tenure.errors import BudgetError
-from tenure.policies.protect import PASTE_TOKENS, tail_starts
+from tenure.policies.protect import PASTE_TOKENS, shortened_result, tail_starts
 from tests.policies.play import FRAME, Decision, Quarter, Table, raws
 
 SHARE = 0.10
@@ -83,11 +83,17 @@ class Laws:
 
     def stays(self, outgoing: Outgoing) -> None:
         edits = outgoing.view.plan.edits
-        assert edits[: len(self.edits)] == self.edits, "an edit that was sent changed or went"
+        left = tuple(e for e in self.edits if e in edits)
+        assert edits[: len(left)] == left, "an edit that was sent changed or moved"
+        for went in set(self.edits) - set(left):
+            # What was shortened on arrival may go altogether when the budget forces it.
+            assert went.reason.when == "arrival", "an edit that was sent went"
+            assert any(e.targets == went.targets and e.reason.when == "forced" for e in edits)
         self.edits = edits
         made: dict[str, list[bytes]] = {}
         for entry, raw in zip(outgoing.view.entries, raws(outgoing), strict=True):
-            made.setdefault(repr((entry.sources, [e.handle for e in entry.edits])), []).append(raw)
+            name = repr((entry.sources, [(e.handle, e.reason.when) for e in entry.edits]))
+            made.setdefault(name, []).append(raw)
         for name, known in self.bytes_of.items():
             if name in made:
                 assert tuple(made[name]) == known, f"{name} was spelled anew"
@@ -125,7 +131,7 @@ class Laws:
             self.touches_only_what_may_go(decision, edit)
         self.respects_the_bound(decision)
         self.binds_thinking(decision)
-        plan = situation.plan.add(*edits)
+        plan = situation.plan.put(*edits)
         second = self.table.make().propose(replace(situation, plan=plan))
         assert not second, f"a second run adds {second}"
 
@@ -221,7 +227,8 @@ def least(table: Table) -> int:
         size = Quarter().count(block).estimate
         edit = machine.plan.by_key.get(block.key)
         if edit is not None:
-            total += edit.reason.tokens_after
+            shortened = shortened_result(situation, block) is not None
+            total += min(edit.reason.tokens_after, TOMBSTONE if shortened else size)
         elif machine.transcript.messages[block.index].pinned:
             total += size
         else:

@@ -51,11 +51,11 @@ class Explanation:
             f"{self.model}, policy {self.policy}, {self.steps} requests; resident {o.used:,} of {o.limit:,} "
             f"tokens (system {o.system:,}, tools {o.tools:,}, messages {o.messages:,})"
         )
-        if not self.edits:
-            return f"{head}\nnothing was left out"
         lines = [head]
         if self.unreported:
             lines.append(f"{self.unreported} replies came without usage: their cost is estimated")
+        if not self.edits:
+            return "\n".join([*lines, "nothing was left out"])
         freed = sum(e.reason.tokens_before - e.reason.tokens_after for e in self.edits)
         when = ", ".join(f"{n} {w}" for w, n in Counter(e.reason.when for e in self.edits).items())
         lines.append(f"{len(self.edits)} edits ({when}) keep {freed:,} tokens out of the view")

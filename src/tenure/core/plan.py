@@ -49,6 +49,17 @@ class Plan:
         grown._all_spans = [*self._all_spans, *_spans(edits)]
         return grown
 
+    def superseded(self, edits: Iterable[Edit]) -> tuple[Edit, ...]:
+        """The edits of this plan whose one block these edits take over."""
+        by_key = self.by_key
+        found = (by_key.get(t) for e in edits for t in e.targets if isinstance(t, str))
+        return tuple(dict.fromkeys(e for e in found if isinstance(e, Replace)))
+
+    def put(self, *edits: Edit) -> Plan:
+        """The plan with these edits in the place of those that they supersede."""
+        over = self.superseded(edits)
+        return (self.without(*over) if over else self).add(*edits)
+
     def extends(self, earlier: Plan) -> bool:
         """True when this plan is the earlier one with edits (or none) added at its end."""
         return self.edits[: len(earlier.edits)] == earlier.edits

@@ -27,16 +27,19 @@ def while_open(outgoing: object, what: str) -> None:
 
 def in_between(transcript: Transcript, messages: Sequence[Message]) -> None:
     """Other words while calls wait for results: no provider takes them."""
-    if not transcript.open_calls:
-        return
+    waiting = set(transcript.open_calls)
     for message in messages:
-        kinds = {lens.kind for lens in transcript.wire.lenses(message.data)}
-        if message.origin is not Origin.ASSISTANT and BlockKind.TOOL_RESULT not in kinds:
+        if not waiting:
+            return
+        lenses = transcript.wire.lenses(message.data)
+        answers = {lens.call_id for lens in lenses if lens.kind is BlockKind.TOOL_RESULT}
+        if message.origin is not Origin.ASSISTANT and not answers:
             raise SessionError(
-                f"the calls {[*transcript.open_calls]} wait for results, and nothing may come in "
-                "between; give results(), or cancel() them",
+                f"the calls {sorted(waiting)} wait for results, and nothing may come in between; "
+                "give results(), or cancel() them",
                 state="calls pending",
             )
+        waiting -= answers
 
 
 def unready(transcript: Transcript) -> None:

@@ -171,13 +171,15 @@ class SessionMachine:
         refusals.unready(self.transcript)
         cold = self._is_cold(at)
         edits = tuple(self._decide(cold=cold))
-        size = yield from self._measure(self.plan.add(*edits))
+        size = yield from self._measure(self.plan.put(*edits))
         if size.tokens > self.budget.limit >= size.estimate:
             edits += tuple(self._decide_again(edits, size, cold=cold))
-            size = yield from self._measure(self.plan.add(*edits))
+            size = yield from self._measure(self.plan.put(*edits))
         refusals.too_large(size.tokens, self.budget)
         requested = Requested(len(self.transcript), size.tokens, at, self._output_for(size))
-        records: list[Record] = [PlanChanged(edits, (), at)] if edits else []
+        records: list[Record] = []
+        if edits:
+            records.append(PlanChanged(edits, self.plan.superseded(edits), at))
         yield from self.commit(*records, requested)
         assert self.outgoing is not None, "the record just applied opens the request"
         return self.outgoing
@@ -262,17 +264,18 @@ class SessionMachine:
 
     def _change_plan(self, record: PlanChanged) -> None:
         self._sync()
-        self.plan = self.plan.add(*record.added)
         if record.removed:
             self.plan = self.plan.without(*record.removed)
+        self.plan = self.plan.add(*record.added)
         for edit in record.added:
             self._freed += edit.reason.tokens_before - edit.reason.tokens_after
             if edit.reason.when == "forced":
                 self.ledger.forced += edit.reason.price
             else:
                 self.ledger.unforced += edit.reason.price
+        edited = self.plan.by_key
         for edit in record.removed:
-            self.restored |= {t for t in edit.targets if isinstance(t, str)}
+            self.restored |= {t for t in edit.targets if isinstance(t, str) and t not in edited}
             self._freed -= edit.reason.tokens_before - edit.reason.tokens_after
         self.parts.meter.replan(self.plan)
         view = apply(self.transcript, self.plan, self._view)
@@ -327,7 +330,7 @@ class SessionMachine:
         less = size.tokens - size.estimate
         tight = replace(self.budget, usable_window=max(1, self.budget.limit - less))
         situation = self.situation(cold=cold)
-        plan = self.plan.add(*edits)
+        plan = self.plan.put(*edits)
         return self.parts.policy.propose(replace(situation, plan=plan, budget=tight))
 
     def _sync(self) -> None:

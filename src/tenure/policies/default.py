@@ -75,14 +75,14 @@ class Tenure:
         limit, meter, plan = situation.budget.limit, situation.meter, situation.plan
         floor = self._reasoning.held(situation)
         new = arrivals.shorten(situation, self.name, floor=floor)
-        resident = meter.resident(plan.add(*new))
+        resident = meter.resident(plan.put(*new))
         old: list[Edit] = []
         for excess in (resident - int(limit * forced.LOW_WATER), resident):
             if resident > limit:
                 old = self._forced(situation, excess, {t for e in new for t in e.targets}, floor)
-                resident = meter.resident(plan.add(*new, *old))
+                resident = meter.resident(plan.put(*new, *old))
         if resident > limit:
-            rest = plan.add(*old)
+            rest = plan.put(*old)
             taken = {t for e in old for t in e.targets}
             new = arrivals.shorten(situation, self.name, floor=floor, rest=rest, taken=taken)
         forced_edits = self._finish(situation, old, "forced")

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from tenure.core.edit import Edit
 from tenure.core.message import Block, BlockKind, Origin
 from tenure.core.policy import Candidate, Situation
-from tenure.policies.protect import is_paste, tail_starts, untouchable
+from tenure.policies.protect import is_paste, shortened_result, tail_starts, untouchable
 from tenure.policies.stale_results import TOMBSTONE_TOKENS
 from tenure.policies.tombstone import shortened, tombstone
 
@@ -47,7 +47,7 @@ def evict_until(
         if block.key in taken or spared(block):
             continue
         edit = make()
-        freed = edit.reason.tokens_before - edit.reason.tokens_after
+        freed = _held(situation, block) - edit.reason.tokens_after
         if freed > 0:
             taken.add(block.key)
             edits.append(edit)
@@ -75,9 +75,15 @@ def _in_order(
 def _blocks(situation: Situation, where: range, kind: BlockKind) -> Iterator[Block]:
     for index in where:
         for block in situation.transcript.blocks[index]:
-            big = situation.meter.size(block).estimate > 2 * TOMBSTONE_TOKENS
-            if block.kind is kind and big and not untouchable(situation, block):
+            free = shortened_result(situation, block) or not untouchable(situation, block)
+            if block.kind is kind and free and _held(situation, block) > 2 * TOMBSTONE_TOKENS:
                 yield block
+
+
+def _held(situation: Situation, block: Block) -> int:
+    """What a block takes in the view now, tokens."""
+    edit = shortened_result(situation, block)
+    return edit.reason.tokens_after if edit else situation.meter.size(block).estimate
 
 
 def _stand_in(situation: Situation, block: Block) -> Edit:

@@ -6,6 +6,7 @@ paste the head, the tail and the sentences that ask for something stay.
 
 from __future__ import annotations
 
+from tenure.core.edit import Replace
 from tenure.core.message import Block, BlockKind, Origin
 from tenure.core.policy import Situation
 
@@ -41,6 +42,15 @@ def untouchable(situation: Situation, block: Block) -> bool:
     return block.kind is BlockKind.TOOL_CALL and block.key in {
         b.key for b in situation.transcript.open_calls.values()
     }
+
+
+def shortened_result(situation: Situation, block: Block) -> Replace | None:
+    """The edit of a result that was shortened when it arrived: a forced eviction may take its
+    place once what is left of it must go too."""
+    edit = situation.plan.by_key.get(block.key)
+    if block.kind is not BlockKind.TOOL_RESULT or not isinstance(edit, Replace):
+        return None
+    return edit if edit.reason.when == "arrival" else None
 
 
 def is_paste(situation: Situation, block: Block) -> bool:
