@@ -35,7 +35,7 @@ LOGS = "/var/log"
 RECORDED = ("agent-sessions-dev", "locomo", "longmemeval-190k", "compactbench")
 
 CHARACTERS = 1_000_000  # a folder's contribution, at most
-PIECES = 60  # of a kind
+PIECES = 150  # of a kind
 CUTS = 150  # of a kind, of 1 to 3,000 characters, for the bound
 
 WANTED_MEDIAN, WANTED_P95, WANTED_ABOVE, WANTED_SPEED = 2.0, 6.0, 0.1, 20.0

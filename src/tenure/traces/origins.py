@@ -70,6 +70,8 @@ def user_origin(content: Any, *, media_types: Iterable[str] = ("image", "documen
         return Origin.USER
     parts = content if isinstance(content, list) else []
     media = set(media_types)
-    if not texts and any(isinstance(part, dict) and part.get("type") in media for part in parts):
+    if not texts and any(
+        isinstance(part, dict) and str(part.get("type")) in media for part in parts
+    ):
         return Origin.USER
     return Origin.HARNESS

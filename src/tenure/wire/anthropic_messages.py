@@ -180,7 +180,7 @@ def _text_lens(path: Path, text: str, *, by_user: bool) -> Lens:
 
 
 def _saying(data: Any, text: str, block: Block) -> JsonObject:
-    kind = data.get("type") if is_object(data) else None
+    kind = text_of(data.get("type")) if is_object(data) else ""
     if kind == "text":
         return {**{k: v for k, v in data.items() if k != "citations"}, "text": text}
     if kind in {"tool_result", "mcp_tool_result"}:

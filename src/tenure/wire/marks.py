@@ -56,7 +56,7 @@ def marked_head(head: JsonObject, mark: JsonObject) -> dict[str, Any]:
 
 
 def _may_have(block: Any) -> bool:
-    if not isinstance(block, Mapping) or block.get("type") in _UNMARKABLE:
+    if not isinstance(block, Mapping) or str(block.get("type")) in _UNMARKABLE:
         return False
     return block.get("type") != "text" or bool(str(block.get("text", "")).strip())
 
