@@ -57,7 +57,7 @@ LEVELS = [0, *(round(float(x) * UNIT) for x in np.geomspace(0.2, 64, 255))]
 
 SLICES = 8_000  # cuts of 1 to 12,000 characters that the bound is set on
 EXCEEDED = 0.001  # of them may exceed it
-MARGIN = 1.5
+MARGIN = 1.75
 
 
 def main() -> None:
