@@ -86,6 +86,7 @@ def test_an_unknown_vocabulary_is_refused_by_name() -> None:
 
 
 def test_without_quicktok_tiktoken_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiktoken_encoding("cl100k_base")  # Its tables are quicktok's: made while that can be imported.
     monkeypatch.setitem(sys.modules, "quicktok", None)
     monkeypatch.setattr(tiktoken, "get_encoding", tiktoken_encoding)
     stand_in: Encoder = encoder.__wrapped__("cl100k_base")
