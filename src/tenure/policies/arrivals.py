@@ -18,7 +18,7 @@ from tenure.policies.tombstone import shortened
 # A shortened text keeps at least this much, so that it still says what it was.
 LEAST_KEPT = 150
 # The share of the limit up to which arrivals stay whole, and the share of it that they keep when
-# they don't: what follows needs room as well, and what was shortened once stays as it is.
+# they don't: what follows needs room as well.
 _FILLS, _KEEPS = 0.9, 0.5
 
 
