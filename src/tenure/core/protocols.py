@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from tenure.core.legal import Checker, Mended, Rule, Terms, Violation
 from tenure.core.message import Block, JsonObject, Lens, Message, Origin, Path
 from tenure.core.usage import Usage
 
@@ -17,14 +18,6 @@ class Count(NamedTuple):
 
     estimate: int
     upper: int
-
-
-class Violation(NamedTuple):
-    """A provider's rule that a request breaks: the rule's name, where (message number), why."""
-
-    rule: str
-    message: int
-    words: str
 
 
 class ToolCall(NamedTuple):
@@ -55,8 +48,21 @@ class Wire(Protocol):
     def stand_in(self, block: Block, message: Message, text: str) -> bytes:
         """The JSON of a block that keeps its place, ids and error flag but says `text` instead."""
 
-    def violations(self, messages: Sequence[JsonObject]) -> list[Violation]:
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """Every rule that is checked, by name."""
+
+    def violations(self, messages: Sequence[JsonObject], terms: Terms = ...) -> list[Violation]:
         """The rules of validity that these messages break, in order."""
+
+    def checker(self, terms: Terms) -> Checker:
+        """A check that remembers, for one growing conversation."""
+
+    def mend(self, messages: Sequence[JsonObject], terms: Terms) -> Mended:
+        """A copy without violations, as far as rules have a mend; a legal list comes back as is.
+
+        Deterministic and idempotent; minimal: a message that breaks no rule is not touched.
+        """
 
 
 class Dialect(Protocol):

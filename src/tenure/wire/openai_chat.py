@@ -18,7 +18,8 @@ from tenure.core.message import (
     Path,
     json_bytes,
 )
-from tenure.core.protocols import ToolCall, Violation
+from tenure.core.legal import Violation
+from tenure.core.protocols import ToolCall
 from tenure.core.usage import Usage
 from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tenure.core.message import JsonObject
-from tenure.core.protocols import Violation
+from tenure.core.legal import Violation
 from tenure.wire.values import is_object
 
 

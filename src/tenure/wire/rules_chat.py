@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tenure.core.message import JsonObject
-from tenure.core.protocols import Violation
+from tenure.core.legal import Violation
 from tenure.wire.values import is_array, is_object
 
 
