@@ -92,4 +92,24 @@ class Insert:
         return ()
 
 
-Edit: TypeAlias = Drop | Replace | Insert
+@dataclass(frozen=True, slots=True)
+class Delegated:
+    """The provider's own edit: it clears these blocks on its side, and the view stays as it is.
+
+    `edit` is its type (e.g. clear_tool_uses_20250919) and `options` its parameters as JSON text, but
+    for those that say where it ends: they are worked out for each request, so that the same blocks
+    stay cleared. `targets` are the blocks it must have touched. `applied` says that the provider
+    confirmed it; until then they are what was asked for.
+    """
+
+    edit: str
+    targets: tuple[str, ...]
+    reason: Reason
+    handle: str = ""
+    options: bytes = b"{}"
+    applied: bool = False
+
+
+# An edit of single blocks.
+BlockEdit: TypeAlias = Drop | Replace | Delegated
+Edit: TypeAlias = Drop | Replace | Insert | Delegated

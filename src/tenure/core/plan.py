@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from tenure.core.edit import Drop, Edit, Insert, Replace, Span
+from tenure.core.edit import BlockEdit, Delegated, Drop, Edit, Insert, Replace, Span
 from tenure.core.message import message_id
 from tenure.errors import PlanError
 
@@ -50,10 +50,10 @@ class Plan:
         return grown
 
     def superseded(self, edits: Iterable[Edit]) -> tuple[Edit, ...]:
-        """The edits of this plan whose one block these edits take over."""
+        """The edits of this plan whose blocks these edits take over."""
         by_key = self.by_key
         found = (by_key.get(t) for e in edits for t in e.targets if isinstance(t, str))
-        return tuple(dict.fromkeys(e for e in found if isinstance(e, Replace)))
+        return tuple(dict.fromkeys(e for e in found if isinstance(e, Replace | Delegated)))
 
     def put(self, *edits: Edit) -> Plan:
         """The plan with these edits in the place of those that they supersede."""
@@ -80,7 +80,7 @@ class Plan:
         return added, tuple(e for e in earlier.edits if e not in mine)
 
     @cached_property
-    def by_key(self) -> Mapping[str, Drop | Replace]:
+    def by_key(self) -> Mapping[str, BlockEdit]:
         """The edit of each edited block, by block key."""
         return _by_key(self.edits)
 
@@ -107,6 +107,11 @@ class Plan:
         return found
 
     @cached_property
+    def delegated(self) -> tuple[Delegated, ...]:
+        """The edits that the provider makes on its side."""
+        return tuple(e for e in self.edits if isinstance(e, Delegated))
+
+    @cached_property
     def by_handle(self) -> Mapping[str, Edit]:
         """The edit each handle belongs to."""
         return {e.handle: e for e in self.edits if e.handle}
@@ -120,13 +125,13 @@ def _spans(edits: Iterable[Edit]) -> list[tuple[int, int, Drop | Replace]]:
     return [
         (*target.bounds, edit)
         for edit in edits
-        if not isinstance(edit, Insert)
+        if isinstance(edit, Drop | Replace)
         for target in edit.targets
         if isinstance(target, Span)
     ]
 
 
-def _by_key(edits: Iterable[Edit]) -> dict[str, Drop | Replace]:
+def _by_key(edits: Iterable[Edit]) -> dict[str, BlockEdit]:
     return {
         target: edit
         for edit in edits

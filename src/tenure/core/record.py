@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
-from tenure.core.edit import Drop, Edit, Insert, Reason, Replace, Span, Target
+from tenure.core.edit import Delegated, Drop, Edit, Insert, Reason, Replace, Span, Target
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.usage import Usage
 from tenure.errors import StoreError
@@ -143,6 +143,9 @@ def _from_edit(edit: Edit) -> dict[str, Any]:
     match edit:
         case Insert(after=after, message=message):
             return made | {"after": after, "message": _from_message(message)}
+        case Delegated(edit=name, options=options, applied=applied):
+            asked = base64.b64encode(options).decode("ascii")
+            made |= {"server_edit": name, "options": asked, "applied": applied}
         case Replace(body=body):
             made["body"] = [base64.b64encode(b).decode("ascii") for b in body]
     made["targets"] = [t if isinstance(t, str) else [t.first, t.last] for t in edit.targets]
@@ -158,6 +161,10 @@ def _to_edit(value: JsonObject) -> Edit:
     ]
     if value["edit"] == "Drop":
         return Drop(tuple(targets), reason, handle)
+    if value["edit"] == "Delegated":
+        keys = tuple(str(t) for t in targets)
+        asked = base64.b64decode(value["options"])
+        return Delegated(value["server_edit"], keys, reason, handle, asked, value["applied"])
     body = tuple(base64.b64decode(b) for b in value["body"])
     return Replace(targets[0], body, reason, handle)
 

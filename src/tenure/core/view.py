@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tenure.core.edit import Drop, Edit, Replace
+from tenure.core.edit import BlockEdit, Delegated, Drop, Edit, Replace
 from tenure.core.message import JsonObject, Message, Origin, Path, message_id
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
@@ -111,11 +111,8 @@ def _plain(transcript: Transcript, index: int, made: Mapping[str, Entry]) -> Ent
 def _entries_at(
     transcript: Transcript, plan: Plan, index: int, made: Mapping[str, Entry]
 ) -> list[Entry]:
-    edits = {
-        block.path: plan.by_key[block.key]
-        for block in transcript.blocks[index]
-        if block.key in plan.by_key
-    }
+    found = ((block.path, plan.by_key.get(block.key)) for block in transcript.blocks[index])
+    edits = {path: edit for path, edit in found if isinstance(edit, Drop | Replace)}
     return [*_edited(transcript, edits, index, made), *_inserted(plan, index)]
 
 
@@ -150,11 +147,13 @@ def _inserted(plan: Plan, index: int) -> list[Entry]:
 
 
 def _touched(
-    transcript: Transcript, by_key: Mapping[str, Drop | Replace]
+    transcript: Transcript, by_key: Mapping[str, BlockEdit]
 ) -> dict[int, dict[Path, Drop | Replace]]:
     touched: dict[int, dict[Path, Drop | Replace]] = {}
     for key, edit in by_key.items():
         block = transcript.block(key)
+        if isinstance(edit, Delegated):
+            continue  # Done on the provider's side.
         touched.setdefault(block.index, {})[block.path] = edit
     return touched
 
@@ -166,7 +165,7 @@ def _regrown(transcript: Transcript, plan: Plan, previous: View) -> View | None:
         return None
     if len(previous.entries) != previous.seen:
         return None
-    new = plan.edits[len(previous.plan) :]
+    new = [e for e in plan.edits[len(previous.plan) :] if not isinstance(e, Delegated)]
     indexes = {transcript.block(str(t)).index for edit in new for t in edit.targets}
     entries = previous.entries.copy()
     for index in sorted(indexes | set(range(previous.seen, len(transcript)))):

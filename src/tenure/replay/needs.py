@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tenure.core.edit import Drop, Edit, Insert, Replace
+from tenure.core.edit import BlockEdit, Delegated, Drop, Edit, Insert, Replace
 from tenure.core.message import Block
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
@@ -54,7 +54,7 @@ class Needs:
         return missing if missing or use.repeat else None
 
 
-def edit_of(block: Block, plan: Plan) -> Drop | Replace | None:
+def edit_of(block: Block, plan: Plan) -> BlockEdit | None:
     """The edit that hides a block: its span's, else its own; None when the block is in the view."""
     for first, last, edit in plan.spans:
         if first <= block.index <= last:
@@ -68,8 +68,8 @@ def _stand_ins(edit: Edit) -> Iterator[bytes]:
             yield from body
         case Insert(message=message):
             yield message.raw
-        case Drop():
-            pass
+        case Drop() | Delegated():
+            pass  # What the provider puts in a result's place says nothing of it.
 
 
 def _in_any(string: str, texts: list[bytes]) -> bool:

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.core.edit import Drop, Edit, Insert, Replace
+from tenure.core.edit import Delegated, Drop, Edit, Insert, Replace
 from tenure.core.message import Block, BlockKind
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
@@ -230,7 +230,7 @@ def _bodies(edit: Edit) -> list[Any]:
             return [json.loads(one) for one in body]
         case Insert(message=message):
             return [message.data]
-        case Drop():
+        case Drop() | Delegated():
             return []
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import ceil
 
-from tenure.core.edit import Edit, Insert, Replace, Span
+from tenure.core.edit import Delegated, Edit, Insert, Replace, Span
 from tenure.core.message import Block
 from tenure.core.plan import Plan
 from tenure.core.protocols import Count, Counter
@@ -203,6 +203,8 @@ class SessionMeter:
         if isinstance(edit, Insert):
             return [(self._transcript.index_of(edit.after), -edit.reason.tokens_after)]
         after = edit.reason.tokens_after if isinstance(edit, Replace) else 0
+        if isinstance(edit, Delegated):
+            after = edit.reason.tokens_after // len(edit.targets)
         pairs: list[tuple[int, int]] = []
         for target in edit.targets:
             if isinstance(target, Span):

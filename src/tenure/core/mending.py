@@ -1,0 +1,144 @@
+"""The outgoing copy of a growing view: legal, and what it took to make it so.
+
+Invariant: what was sent stays. Mending works on what already left plus what is new, and a legal
+list is mended to itself, so the copy only changes where the view changed or where a rule over the
+whole request (pictures, cache marks) demands it. The transcript and the plan are never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import NamedTuple
+
+from tenure.core.legal import Mend, Terms, Violation
+from tenure.core.message import JsonObject, Message
+from tenure.core.protocols import SessionWire
+from tenure.core.view import Entry, View
+
+
+class Kept(NamedTuple):
+    """A mend of the copy: the transcript message it concerns ("" for the head), what was done, and
+    the handle under which what it took away is kept ("" when nothing went)."""
+
+    source: str
+    mend: Mend
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A legal copy of a view. `messages[: ends[n]]` stand for the first n + 1 entries.
+
+    The lists grow in place with the view and are replaced, never changed, by a mend: read only,
+    and only up to the length that `ends` had when the copy was made.
+    """
+
+    head: JsonObject
+    messages: list[Message]
+    ends: list[int]
+    mends: tuple[Kept, ...] = ()
+
+
+class Mender:
+    """Makes the copies of one session's views, one after the other."""
+
+    def __init__(self, wire: SessionWire, terms: Terms, nonce: str = "") -> None:
+        self._wire = wire
+        self._terms = terms
+        self._nonce = nonce
+        self._checker = wire.checker(terms)
+        self._view: View | None = None
+        self._entries: list[Entry] = []
+        self._data: list[JsonObject] = []
+        self._copy = Copy(terms.head, [], [])
+        self._sent = (0, self._copy)
+
+    def update(self, view: View) -> Copy:
+        """The copy of a view that follows the one that was last sent."""
+        self._back_to_sent()
+        known = len(self._entries)
+        # A view under the same plan only grows.
+        keep = known if view is self._view else _same(self._entries, view.entries)
+        self._view = view
+        self._truncate(keep)
+        fresh = view.entries[keep:]
+        self._entries += fresh
+        copy = self._copy
+        for entry in fresh:
+            copy.messages.append(entry.message)
+            copy.ends.append(len(copy.messages))
+            self._data.append(entry.message.data)
+        if self._mendable():
+            self._mend()
+        return self._copy
+
+    def sent(self) -> None:
+        """Takes note that the last copy leaves: later copies begin with it."""
+        self._sent = (len(self._entries), self._copy)
+
+    def violations(self) -> list[Violation]:
+        """The rules that the last copy still breaks, for want of a mend."""
+        return self._checker.check(self._data)
+
+    def _mendable(self) -> bool:
+        rules = self._wire.rules
+        return any(rules[v.rule].mend for v in self.violations())
+
+    def _mend(self) -> None:
+        old = self._copy
+        terms = replace(self._terms, head=old.head)
+        mended = self._wire.mend(self._data, terms)
+        messages: list[Message] = []
+        ends_of: list[int] = []
+        for message, data, group in zip(old.messages, self._data, mended.groups, strict=True):
+            messages += [message if new is data else _respelled(message, new) for new in group]
+            ends_of.append(len(messages))
+        ends = [ends_of[end - 1] if end else 0 for end in old.ends]
+        kept = tuple(self._keep(mend, old.ends) for mend in mended.mends)
+        self._copy = Copy(mended.head, messages, ends, (*old.mends, *kept))
+        self._data = [message.data for message in messages]
+
+    def _keep(self, mend: Mend, ends: Sequence[int]) -> Kept:
+        source = self._source(mend.message, ends) if mend.message >= 0 else ""
+        if not mend.lost:
+            return Kept(source, mend, "")
+        name = b"\0".join((self._nonce.encode(), source.encode(), mend.lost))
+        return Kept(source, mend, "r-" + blake2b(name, digest_size=5).hexdigest())
+
+    def _source(self, number: int, ends: Sequence[int]) -> str:
+        at = next(at for at, end in enumerate(ends) if end > number)
+        return self._entries[at].sources[0]
+
+    def _back_to_sent(self) -> None:
+        """Forgets a copy that was made but never left."""
+        count, copy = self._sent
+        if copy is not self._copy:
+            self._copy = copy
+            self._data = [message.data for message in copy.messages]
+        self._truncate(count)
+
+    def _truncate(self, count: int) -> None:
+        """Forgets what stands for the entries from number `count` on."""
+        if count >= len(self._entries):
+            return
+        copy = self._copy
+        end = copy.ends[count - 1] if count else 0
+        gone = {source for entry in self._entries[count:] for source in entry.sources}
+        mends = tuple(kept for kept in copy.mends if kept.source not in gone)
+        self._copy = Copy(copy.head, copy.messages[:end], copy.ends[:count], mends)
+        self._entries = self._entries[:count]
+        self._data = self._data[:end]
+
+
+def _same(earlier: Sequence[Entry], later: Sequence[Entry]) -> int:
+    """How many entries at the beginning are the same messages."""
+    for at, (mine, theirs) in enumerate(zip(earlier, later, strict=False)):
+        if mine.message is not theirs.message and mine.message.raw != theirs.message.raw:
+            return at
+    return min(len(earlier), len(later))
+
+
+def _respelled(message: Message, data: JsonObject) -> Message:
+    return Message(data, origin=message.origin, pinned=message.pinned)
