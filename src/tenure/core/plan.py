@@ -112,6 +112,11 @@ class Plan:
         return tuple(e for e in self.edits if isinstance(e, Delegated))
 
     @cached_property
+    def dropped(self) -> frozenset[str]:
+        """The keys of the blocks that are left out of the view."""
+        return frozenset(k for k, e in self.by_key.items() if isinstance(e, Drop))
+
+    @cached_property
     def by_handle(self) -> Mapping[str, Edit]:
         """The edit each handle belongs to."""
         return {e.handle: e for e in self.edits if e.handle}

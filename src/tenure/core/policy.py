@@ -94,7 +94,8 @@ class Situation:
     `steps[i]` is the number of the request that first carried message i; `step` the number of
     the request being made; `cold` says that the prompt cache has expired; `nonce` makes handles
     unguessable outside the session and the same inside it; `restored`
-    are the blocks whose edits were undone: they stay.
+    are the blocks whose edits were undone: they stay. `delegates` says that the provider's own
+    edits may be asked for.
     """
 
     transcript: Transcript
@@ -109,6 +110,7 @@ class Situation:
     nonce: str
     recall: bool = True
     restored: frozenset[str] = frozenset()
+    delegates: bool = False
 
     def step_of(self, index: int) -> int:
         """The number of the request that carries message `index` first: this one for new ones."""

@@ -12,7 +12,7 @@ from tenure.core.budget import Budget
 from tenure.core.edit import Edit
 from tenure.core.message import BlockKind
 from tenure.core.policy import Candidate, Situation
-from tenure.policies import arrivals, forced
+from tenure.policies import arrivals, delegate, forced
 from tenure.policies.duplicate_results import DuplicateResults
 from tenure.policies.evictor import bound_thinking, evict, priced
 from tenure.policies.finished_reasoning import FinishedReasoning
@@ -55,11 +55,13 @@ class Tenure:
         every = min(_LONGEST_WAIT, len(self._results.live) // _RESULTS_PER_STEP)
         if not situation.cold and every and situation.step % every:
             return []
-        if situation.profile.preserved_thinking and not _turn_ended(situation):
-            return []
         edits = situation.plan.edits
         if edits and edits[-1].reason.step == situation.step:
             return []  # This step has had its decision.
+        if situation.profile.preserved_thinking and situation.delegates:
+            return self._delegated(situation)
+        if situation.profile.preserved_thinking and not _turn_ended(situation):
+            return []
         batch = choose(situation, self._candidates(situation, self.settings.grace), self.settings)
         if batch is None:
             return []
@@ -68,6 +70,19 @@ class Tenure:
         # Tombstones and the thinking that went along may make it dearer than it looked.
         price = sum(e.reason.price for e in new)
         return new if situation.ledger.allows(price, self.settings.share) else []
+
+    def _delegated(self, situation: Situation) -> list[Edit]:
+        """The provider clears: thinking stays valid, so an open tool loop is no reason to wait."""
+        tail = tail_starts(situation, self.settings.keep_steps)
+        found = self._candidates(situation, self.settings.grace)
+        batch = delegate.choose(situation, found, tail, self.settings)
+        if batch is None:
+            return []
+        last = batch.candidates[-1].block
+        edit = delegate.delegated(
+            situation, last, when=batch.when, policy=self.name, price=batch.price
+        )
+        return [edit]
 
     def _over(self, situation: Situation) -> list[Edit]:
         """Arrivals shortened to their room, older text evicted as far as it must go; if that is

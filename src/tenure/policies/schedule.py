@@ -69,7 +69,7 @@ def choose(
     chosen: list[Candidate] = []
     best: tuple[float, int, float, int] | None = None
     for candidate in reversed(candidates):
-        worth = _worth(situation, candidate, n, steps)
+        worth = expected_saving(situation, candidate, n, steps)
         if worth <= 0:
             continue
         chosen.append(candidate)
@@ -91,7 +91,7 @@ def choose(
     return Batch(batch, when, best[2], profile.read * best[3])
 
 
-def _worth(situation: Situation, candidate: Candidate, n: int, steps: int) -> float:
+def expected_saving(situation: Situation, candidate: Candidate, n: int, steps: int) -> float:
     """Expected saving of one candidate over `steps` steps, its expected re-fetch deducted."""
     profile = situation.profile
     saving = profile.read * candidate.frees * steps
