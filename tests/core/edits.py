@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tenure.core.edit import Drop, Edit, Insert, Reason, Replace, Span
-from tenure.core.message import Message, Origin, json_bytes, message_id
+from tenure.core.edit import Delegated, Drop, Edit, Insert, Reason, Replace, Span
+from tenure.core.message import BlockKind, Message, Origin, json_bytes, message_id
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
 from tenure.wire.detect import WIRES
@@ -29,14 +29,19 @@ def transcripts(draw: st.DrawFn) -> Transcript:
 def edits(draw: st.DrawFn, transcript: Transcript) -> list[Edit]:
     """Edits that may stand in one plan, in an order of their own."""
     found: list[Edit] = []
+    cleared: list[str] = []
     for block in transcript.all_blocks():
-        match draw(st.sampled_from(["keep", "keep", "drop", "replace"])):
+        match draw(st.sampled_from(["keep", "keep", "drop", "replace", "clear"])):
+            case "clear" if block.kind is BlockKind.TOOL_RESULT:
+                cleared.append(block.key)
             case "drop":
                 found.append(Drop((block.key,), WHY))
             case "replace":
                 message = transcript.messages[block.index]
                 body = transcript.wire.stand_in(block, message, f"[{block.key}]")
                 found.append(Replace(block.key, (body,), WHY, handle=f"h-{block.key}"))
+    if cleared:
+        found.append(Delegated("clear_tool_uses_20250919", tuple(cleared), WHY, handle="h-d"))
     first = draw(st.integers(0, len(transcript) - 1))
     last = draw(st.integers(first, len(transcript) - 1))
     span = Span(message_id(first), message_id(last))

@@ -1,0 +1,86 @@
+"""The provider's own edits: the same blocks stay cleared, and what it reports is believed."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenure.core.delegation import Applied, confirmed, wanted
+from tenure.core.edit import Delegated, Drop, Reason
+from tenure.core.message import BlockKind, Message
+from tenure.core.plan import Plan
+from tenure.core.transcript import Transcript
+from tenure.core.view import apply
+from tenure.wire.detect import wire_for
+
+CLEAR = "clear_tool_uses_20250919"
+WIRE = wire_for("anthropic_messages")
+
+
+def conversation(calls: int) -> Transcript:
+    transcript = Transcript(WIRE)
+    _say(transcript, {"role": "user", "content": "go"})
+    for n in range(calls):
+        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"n": n}}
+        _say(transcript, {"role": "assistant", "content": [call]})
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"text {n}"}
+        _say(transcript, {"role": "user", "content": [result]})
+    return transcript
+
+
+def _say(transcript: Transcript, data: dict[str, object]) -> None:
+    transcript.append(Message(data, origin=WIRE.origin(data)))
+
+
+def clearing(count: int, *, before: int = 1_000, applied: bool = False) -> Delegated:
+    keys = tuple(f"result:c{n}" for n in range(count))
+    return Delegated(CLEAR, keys, Reason("test", "old", tokens_before=before), "d", applied=applied)
+
+
+@given(st.integers(1, 12), st.data())
+def test_what_is_kept_grows_with_the_session_so_that_the_same_results_stay_cleared(
+    calls: int, data: st.DataObject
+) -> None:
+    cleared = data.draw(st.integers(1, calls))
+    more = data.draw(st.integers(0, 6))
+    plan = Plan([clearing(cleared)])
+    (now,) = wanted(plan, conversation(calls))
+    (later,) = wanted(plan, conversation(calls + more))
+    assert now.tool_uses - now.keep == later.tool_uses - later.keep == cleared
+    assert (now.tool_uses, later.tool_uses) == (calls, calls + more)
+
+
+def test_results_that_left_the_view_are_not_counted() -> None:
+    plan = Plan([clearing(2), Drop(("call:c3", "result:c3"), Reason("test", "gone"))])
+    (asked,) = wanted(plan, conversation(6))
+    assert (asked.tool_uses, asked.keep) == (5, 3)
+
+
+def test_the_view_is_sent_whole() -> None:
+    transcript = conversation(3)
+    view = apply(transcript, Plan([clearing(2)]))
+    assert view.messages == [message.data for message in transcript.messages]
+    assert all(entry.edits == () for entry in view.entries)
+
+
+def test_a_report_settles_which_blocks_were_cleared_and_what_that_freed() -> None:
+    transcript, edit = conversation(5), clearing(3)
+    ((old, new),) = confirmed(Plan([edit]), transcript, [Applied(CLEAR, 2, 400)])
+    assert old is edit
+    assert new.targets == ("result:c0", "result:c1")
+    assert new.applied
+    assert new.reason.tokens_before - new.reason.tokens_after == 400
+    assert confirmed(Plan([new]), transcript, [Applied(CLEAR, 2, 400)]) == []
+
+
+def test_a_reply_without_a_report_changes_nothing() -> None:
+    plan, transcript = Plan([clearing(2)]), conversation(4)
+    assert confirmed(plan, transcript, []) == []
+    assert confirmed(plan, transcript, [Applied("clear_thinking_20251015", 1, 9)]) == []
+    assert confirmed(plan, transcript, [Applied(CLEAR, 0, 0)]) == []
+
+
+def test_only_results_are_cleared() -> None:
+    transcript = conversation(4)
+    ((_, new),) = confirmed(Plan([clearing(1)]), transcript, [Applied(CLEAR, 4, 10)])
+    assert {transcript.block(key).kind for key in new.targets} == {BlockKind.TOOL_RESULT}
