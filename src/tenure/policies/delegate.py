@@ -101,7 +101,9 @@ def delegated(
         step=situation.step,
         about=f"results of {len(targets)} calls",
     )
-    return Delegated(CLEAR_RESULTS, targets, reason, handle_for(situation.nonce, f"d:{targets[-1]}"))
+    return Delegated(
+        CLEAR_RESULTS, targets, reason, handle_for(situation.nonce, f"d:{targets[-1]}")
+    )
 
 
 def shrink_to(situation: Situation, excess: int, before: int) -> Block | None:
