@@ -65,8 +65,7 @@ def test_a_message_that_no_edit_touches_is_the_very_object(made: tuple[Transcrip
     untouched = [
         message
         for index, message in enumerate(transcript.messages)
-        if not plan.covered(index)
-        and not any(b.key in by_key for b in transcript.blocks[index])
+        if not plan.covered(index) and not any(b.key in by_key for b in transcript.blocks[index])
     ]
     mine = [e.message for e in apply(transcript, plan).entries if not e.edits]
     assert len(mine) == len(untouched)

@@ -39,6 +39,9 @@ class Amount(NamedTuple):
     value: int
 
 
+_TRIGGER = Amount("input_tokens", 100_000)
+
+
 @dataclass(frozen=True, slots=True)
 class ClearToolUses:
     """The parameters of `clear_tool_uses_20250919`, with the documented defaults.
@@ -46,7 +49,7 @@ class ClearToolUses:
     `clear_tool_inputs` is True for every tool, or the names of those whose arguments go.
     """
 
-    trigger: Amount = Amount("input_tokens", 100_000)
+    trigger: Amount = _TRIGGER
     keep: int = 3
     clear_at_least: int = 0
     exclude_tools: frozenset[str] = frozenset()
