@@ -1,7 +1,9 @@
-"""Every view of every recorded session, at every step, under every policy, in small windows.
+"""Every view of every recorded session, at every step, under every policy, in small windows; and the
+laws of wire, plan, policy and meter over every recorded thread (`benchmarks/laws.py`).
 
-Invariant: figures to reach are 0: rules broken that the unedited request keeps, user texts lost, and
-views over the limit that no BudgetError was raised for. Claude Code, Codex and tau-bench.
+Invariant: figures to reach are 0: rules broken that the unedited request keeps, user texts lost,
+edits that did not stay, views over the limit that no BudgetError was raised for, and laws broken.
+Claude Code, Codex and tau-bench.
 
     python -m benchmarks.views
 """
@@ -14,6 +16,7 @@ from functools import partial
 from itertools import repeat
 from pathlib import Path
 
+from benchmarks.laws import laws_over
 from tenure.policies import names
 from tenure.replay.compare import recording_of, replay
 from tenure.replay.recording import Settings
@@ -36,7 +39,7 @@ def run() -> dict[str, object]:
     found: dict[str, object] = {}
     print(
         f"{'window':>8} {'policy':18}{'views':>8}{'edited':>8}{'user texts':>12}{'shortened':>11}"
-        f"{'lost':>6}{'broken':>8}{'BudgetError':>13}{'too large':>11}"
+        f"{'lost':>6}{'unstable':>10}{'broken':>8}{'BudgetError':>13}{'too large':>11}"
     )
     with ProcessPoolExecutor(PROCESSES) as pool:
         for window in WINDOWS:
@@ -46,7 +49,8 @@ def run() -> dict[str, object]:
                     totals[name].add(one)
             for name, one in totals.items():
                 print(_line(window, name, one), flush=True)
-            found[str(window)] = {name: vars(one) for name, one in totals.items()}
+            found[str(window)] = {name: one.figures() for name, one in totals.items()}
+        found["laws"] = laws_over(files, pool)
     return found
 
 
@@ -63,7 +67,7 @@ def check_file(path: Path, window: int) -> dict[str, ViewLaws]:
 def _line(window: int, name: str, laws: ViewLaws) -> str:
     return (
         f"{window:>8} {name:18}{laws.views:>8}{laws.edited:>8}{laws.user_texts:>12}"
-        f"{laws.shortened:>11}{len(laws.lost):>6}{laws.broken.total():>8}{laws.refused:>13}"
+        f"{laws.shortened:>11}{len(laws.lost):>6}{len(laws.unstable):>10}{laws.broken.total():>8}{laws.refused:>13}"
         f"{laws.too_large:>11}" + "".join(_details(laws))
     )
 
@@ -75,6 +79,8 @@ def _details(laws: ViewLaws) -> Iterator[str]:
         yield f"  {rule} x{count}"
     for name, _ in zip(laws.lost, repeat(None, 2), strict=False):
         yield f"  lost: {name}"
+    for name, _ in zip(laws.unstable, repeat(None, 2), strict=False):
+        yield f"  unstable: {name}"
 
 
 if __name__ == "__main__":

@@ -25,13 +25,15 @@ CALL_SPELLING = 12
 
 
 @dataclass
-class Laws:
-    """Looks at every request of one table; a broken law is an AssertionError that names it."""
+class CommonLaws:
+    """The laws of every policy, whichever: looks at every request of one table; a broken law is an
+    AssertionError that names it. `batches` counts the proposals that had edits."""
 
     table: Table
     sent: list[Outgoing] = field(default_factory=list)
     bytes_of: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
+    batches: int = 0
 
     def __post_init__(self) -> None:
         self.table.watched.look = self.look_at_decision
@@ -44,7 +46,6 @@ class Laws:
         self.keeps_the_user(outgoing)
         self.stays(outgoing)
         self.figures_agree(outgoing)
-        self.fits(outgoing)
 
     def is_legal(self, outgoing: Outgoing) -> None:
         transcript = self.table.machine.transcript
@@ -113,24 +114,20 @@ class Laws:
         )
         assert abs(true - counted) <= CALL_SPELLING * calls, "the edits' figures are not true"
 
-    def fits(self, outgoing: Outgoing) -> None:
-        machine = self.table.machine
-        assert outgoing.tokens <= machine.budget.limit
-        assert machine.parts.meter.resident(machine.plan) <= machine.budget.limit
-        assert 0 < outgoing.max_tokens <= self.table.max_tokens
-        assert outgoing.tokens + outgoing.max_tokens <= self.table.window
-
     # -- each proposal -------------------------------------------------------------------------
 
     def look_at_decision(self, decision: Decision) -> None:
         situation, edits = decision.situation, decision.edits
+        self.batches += bool(edits)
         again = tuple(self.table.make().propose(situation))
         assert again == edits, "the same situation gave other edits"
+        open_calls = {b.key for b in situation.transcript.open_calls.values()}
         for edit in edits:
             self.is_reasoned(decision, edit)
-            self.touches_only_what_may_go(decision, edit)
-        self.respects_the_bound(decision)
-        self.binds_thinking(decision)
+            for block in (situation.transcript.block(str(t)) for t in edit.targets):
+                assert not situation.transcript.messages[block.index].pinned
+                assert block.key not in situation.restored
+                assert block.key not in open_calls
         plan = situation.plan.put(*edits)
         second = self.table.make().propose(replace(situation, plan=plan))
         assert not second, f"a second run adds {second}"
@@ -149,14 +146,55 @@ class Laws:
         if isinstance(edit, Drop):
             assert reason.tokens_after == 0
 
+    # -- now and then --------------------------------------------------------------------------
+
+    def handles_answer(self) -> None:
+        machine = self.table.machine
+        for edit in machine.plan.edits:
+            block = machine.transcript.block(str(edit.targets[0]))
+            assert self.original(block) == block.text
+            assert machine.fetch(edit.handle).startswith(block.text)
+            lines = block.text.splitlines()
+            if not lines:
+                continue
+            last = len(lines)
+            assert machine.fetch(edit.handle, lines=f"{last}") == f"{last}: {lines[-1]}"
+            if isinstance(edit, Replace) and lines[0].isascii():
+                found = machine.fetch(edit.handle, pattern=_literal(lines[0][:40]))
+                assert f"1: {lines[0]}" in found.split("\n")
+
+    def original(self, block: Block) -> str:
+        message = self.table.machine.transcript.messages[block.index]
+        lenses: list[Lens] = list(self.table.wire.lenses(message.data))
+        return next(o.text for o in lenses if o.path == block.path)
+
+
+@dataclass
+class Laws(CommonLaws):
+    """The laws of the default policy: every one of `CommonLaws`, and what it promises besides."""
+
+    def look(self, outgoing: Outgoing) -> None:
+        super().look(outgoing)
+        self.fits(outgoing)
+
+    def fits(self, outgoing: Outgoing) -> None:
+        machine = self.table.machine
+        assert outgoing.tokens <= machine.budget.limit
+        assert machine.parts.meter.resident(machine.plan) <= machine.budget.limit
+        assert 0 < outgoing.max_tokens <= self.table.max_tokens
+        assert outgoing.tokens + outgoing.max_tokens <= self.table.window
+
+    def look_at_decision(self, decision: Decision) -> None:
+        super().look_at_decision(decision)
+        for edit in decision.edits:
+            self.touches_only_what_may_go(decision, edit)
+        self.respects_the_bound(decision)
+        self.binds_thinking(decision)
+
     def touches_only_what_may_go(self, decision: Decision, edit: Edit) -> None:
         situation = decision.situation
         block = situation.transcript.block(str(edit.targets[0]))
-        message = situation.transcript.messages[block.index]
         when = edit.reason.when
-        assert not message.pinned
-        assert block.key not in situation.restored
-        assert block.key not in {b.key for b in situation.transcript.open_calls.values()}
         if block.origin is Origin.USER:
             assert block.kind is BlockKind.TEXT
             assert edit.reason.tokens_before > PASTE_TOKENS
@@ -189,28 +227,6 @@ class Laws:
         left = [b for b in behind if b.kind is BlockKind.THINKING and b.signed]
         assert not [b.key for b in left if b.key not in gone]
 
-    # -- now and then --------------------------------------------------------------------------
-
-    def handles_answer(self) -> None:
-        machine = self.table.machine
-        for edit in machine.plan.edits:
-            block = machine.transcript.block(str(edit.targets[0]))
-            assert self.original(block) == block.text
-            assert machine.fetch(edit.handle).startswith(block.text)
-            lines = block.text.splitlines()
-            if not lines:
-                continue
-            last = len(lines)
-            assert machine.fetch(edit.handle, lines=f"{last}") == f"{last}: {lines[-1]}"
-            if isinstance(edit, Replace) and lines[0].isascii():
-                found = machine.fetch(edit.handle, pattern=_literal(lines[0][:40]))
-                assert f"1: {lines[0]}" in found.split("\n")
-
-    def original(self, block: Block) -> str:
-        message = self.table.machine.transcript.messages[block.index]
-        lenses: list[Lens] = list(self.table.wire.lenses(message.data))
-        return next(o.text for o in lenses if o.path == block.path)
-
 
 def _literal(text: str) -> str:
     return "".join(f"[{c}]" if c in ".(){}+*?$|" else "." if c in "\\[]^" else c for c in text)
@@ -229,7 +245,7 @@ def least(table: Table) -> int:
         if edit is not None:
             shortened = shortened_result(situation, block) is not None
             total += min(edit.reason.tokens_after, TOMBSTONE if shortened else size)
-        elif machine.transcript.messages[block.index].pinned:
+        elif machine.transcript.messages[block.index].pinned or block.origin is Origin.SYSTEM:
             total += size
         else:
             total += min(size, _floor(block, size, in_tail=block.index >= tail))

@@ -17,9 +17,10 @@ from tenure.core.edit import Edit
 from tenure.core.message import Block, JsonObject, Message
 from tenure.core.policy import Ledger, Policy, Situation
 from tenure.core.protocols import Count
-from tenure.core.record import Started
+from tenure.core.record import Appended, Record, Reported, Started
 from tenure.core.session import Outgoing, Parts, SessionMachine
 from tenure.core.transcript import Transcript
+from tenure.core.usage import Usage
 from tenure.cost.models import ModelProfile, profile
 from tenure.cost.price import price
 from tenure.errors import BudgetError
@@ -28,6 +29,7 @@ from tenure.storage.in_memory import InMemoryStore
 from tenure.testing.strategies import Event, Result, Says, Step, reply, result, says
 from tenure.tokens.meter import SessionMeter
 from tenure.wire.detect import wire_for
+from tests.replay.sample import Recorded
 
 FRAME = 5
 PROFILE = profile("claude-opus-4-5")
@@ -178,6 +180,24 @@ class Table:
             look(outgoing)
             self.reply(event)
             self.results(event.results)
+        return True
+
+    def play_recorded(self, recorded: Recorded, look: Callable[[Outgoing], None]) -> bool:
+        """Plays a recorded thread, its messages as they are; False when the budget refused one."""
+        for each in recorded.replies:
+            self.now = max(self.now, each.at)
+            self.run(self.machine.append(each.arrivals, self.now))
+            try:
+                outgoing = self.request()
+            except BudgetError:
+                return False
+            look(outgoing)
+            usage = Usage(fresh=self.count(outgoing.view.messages), output=50)
+            said: list[Record] = [Reported(usage, self.now)]
+            said += [Appended(message, self.now) for message in each.messages]
+            known = len(self.store.read(self.machine.scope, "s"))
+            self.store.append(self.machine.scope, "s", said, expected=known)
+            self.machine.load(said)
         return True
 
     def resumed(self) -> SessionMachine:

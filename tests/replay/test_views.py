@@ -82,3 +82,26 @@ def test_a_view_over_the_limit_is_too_large_unless_it_was_refused() -> None:
     simulate(recording, lambda: Once(lambda _: ()), meter, watch=doubled)
     assert laws.too_large == 1
     assert laws.overshoot > 0
+
+
+def test_an_edit_that_went_or_is_spelled_anew_is_unstable() -> None:
+    assert seen(lambda s: [saying(s, 2, "[t-1]")]).unstable == []
+    for spoil in ("went", "spelled anew"):
+        laws = ViewLaws()
+
+        def look(run: ThreadRun, usage: Usage, laws: ViewLaws = laws, spoil: str = spoil) -> None:
+            laws.look(run, usage)
+            edited = [at for at, entry in enumerate(run.view.entries) if entry.edits]
+            if edited and spoil == "went":
+                before = laws._sent[run.machine.name]
+                gone = replace(before.edits[0], handle="t-other")
+                laws._sent[run.machine.name] = replace(before, edits=(gone,))
+            elif edited:
+                raws = laws._sent[run.machine.name].raws
+                raws.update(dict.fromkeys(raws, b"{}"))
+
+        r = Recorder().user("go").call("ls", {}, "result " * 90).call("ls", {"a": 1}, "r")
+        recording = recording_of([r.say("ok").user("and?").say("done").thread()])
+        simulate(recording, lambda: Once(lambda s: [saying(s, 2, "[t-1]")]), meter, watch=look)
+        assert len(laws.unstable) == 2
+        assert all(words.endswith(spoil) for words in laws.unstable)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tenure.core.edit import Edit
 from tenure.core.message import Block, BlockKind, Origin
 from tenure.core.usage import Usage
 from tenure.core.view import Entry
@@ -20,6 +21,14 @@ ENDS = 100
 """Characters at both ends of a long paste that must be there."""
 
 
+@dataclass(frozen=True)
+class Sent:
+    """What a thread's requests so far held: its edits, and the bytes of each edited entry."""
+
+    edits: tuple[Edit, ...] = ()
+    raws: dict[tuple[tuple[str, ...], tuple[Edit, ...]], bytes] = field(default_factory=dict)
+
+
 @dataclass
 class ViewLaws:
     """Pass `look` as a replay's `watch`; then read what was found.
@@ -27,7 +36,7 @@ class ViewLaws:
     `refused` are the views that BudgetError was raised for; `too_large` those that were not and do
     not fit the window beside the reserved reply, `overshoot` the largest such excess in tokens;
     `broken` counts rules that a view breaks more often than the unedited messages; `lost` names
-    user texts.
+    user texts; `unstable` names edits that were sent once and are gone or spelled anew.
     """
 
     views: int = 0
@@ -39,6 +48,12 @@ class ViewLaws:
     shortened: int = 0
     broken: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
+    unstable: list[str] = field(default_factory=list)
+    _sent: dict[str, Sent] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, object]:
+        """What was found, by name."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def look(self, run: ThreadRun, usage: Usage) -> None:
         self.views += 1
@@ -46,6 +61,7 @@ class ViewLaws:
         self._fits(run, usage)
         self._legal(run)
         self._user(run)
+        self._stays(run)
 
     def add(self, other: ViewLaws) -> None:
         """The sum of two."""
@@ -58,6 +74,7 @@ class ViewLaws:
         self.shortened += other.shortened
         self.broken += other.broken
         self.lost += other.lost
+        self.unstable += other.unstable
 
     def _fits(self, run: ThreadRun, usage: Usage) -> None:
         if run.over_budget:
@@ -76,6 +93,21 @@ class ViewLaws:
         if broken:
             whole = [message.data for message in transcript.messages]
             self.broken += broken - Counter(one.rule for one in check(whole))
+
+    def _stays(self, run: ThreadRun) -> None:
+        known = self._sent.get(run.machine.name, Sent())
+        mine = set(run.machine.plan.edits)
+        retaken = {t for edit in mine for t in edit.targets if edit.reason.when == "forced"}
+        for edit in known.edits:
+            # A result that was shortened on arrival may go altogether when the budget forces it.
+            over = edit.reason.when == "arrival" and set(edit.targets) <= retaken
+            if edit not in mine and not over:
+                self.unstable.append(f"{run.machine.name} {edit.targets} went")
+        edited = {(e.sources, e.edits): e.message.raw for e in run.view.entries if e.edits}
+        for key, raw in edited.items():
+            if known.raws.get(key, raw) != raw:
+                self.unstable.append(f"{run.machine.name} {key[0]} spelled anew")
+        self._sent[run.machine.name] = Sent(run.machine.plan.edits, {**known.raws, **edited})
 
     def _user(self, run: ThreadRun) -> None:
         transcript = run.machine.transcript

@@ -119,6 +119,7 @@ def test_a_report_of_less_than_the_whole_request_is_not_believed(prompt: int) ->
     meter.report(Usage(fresh=prompt), 1, Plan())
     meter.sync(transcript)
     assert meter.resident(Plan()) == 3_005
+    assert meter.bound(transcript) >= 3_005
 
 
 def test_a_gateway_that_reports_only_what_was_not_cached_does_not_hide_the_rest() -> None:

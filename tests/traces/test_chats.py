@@ -149,9 +149,3 @@ def test_every_message_is_in_the_thread_once_and_in_order(
         assert all(message.data["role"] == "assistant" for message in step.reply)
         request = [message.data for message in thread.request(number)]
         assert request == messages[: len(request)]
-
-
-def test_contents_nested_deep_do_not_raise(tmp_path: Path) -> None:
-    deep = b"[" * 450 + b"]" * 450
-    line = b'{"messages":[{"role":"user","content":%b}]}\n' % deep
-    assert len(read_bytes(tmp_path, line * 2)) in {1, 2}

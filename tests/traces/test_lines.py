@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.core.nesting import MAX_NESTING
 from tenure.traces.damage import Found, salvage
 from tenure.traces.lines import Records, records_of, unpack
 from tests.cases import case_input
@@ -71,6 +72,27 @@ def test_bytes_that_are_no_utf8_cost_no_record() -> None:
     values, damage = read(bytes.fromhex(case_input("137")["hex"]))
     assert values == [{"t": "\ufffd\ufffdA"}, {"t": "ok"}]
     assert damage == {1: "2 bytes that are no UTF-8 read as U+FFFD: the record is read"}
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=6), st.data())
+def test_a_line_of_nuls_alone_is_named_for_what_it_is(
+    lines: list[bool], data: st.DataObject
+) -> None:
+    told: dict[int, str] = {}
+    written: list[bytes] = []
+    for number, empty in enumerate(lines, 1):
+        if not empty:
+            written.append(b'{"n":1}')
+            continue
+        nuls = data.draw(st.integers(1, 40))
+        spaces = b" " * data.draw(st.integers(0, 2))
+        written.append(spaces + b"\x00" * nuls + spaces)
+        unit = "byte" if nuls == 1 else "bytes"
+        told[number] = f"{nuls} NUL {unit} and nothing else: skipped"
+    ending = b"\n" * data.draw(st.integers(0, 1))
+    values, damage = read(b"\n".join(written) + ending)
+    assert values == [{"n": 1}] * lines.count(False)
+    assert damage == told
 
 
 @given(st.lists(rows(), min_size=1, max_size=5), st.booleans(), st.booleans(), st.booleans())
@@ -247,3 +269,45 @@ def read_behind(line: bytes) -> None:
     values, damage = read(line + b'\n{"n":2}\n')
     assert values[-1] == {"n": 2}
     assert list(damage) == [1]
+
+
+@pytest.mark.parametrize("levels", [MAX_NESTING, MAX_NESTING + 1, 500, 900, 5_000, 100_000])
+@pytest.mark.parametrize(("opens", "closes"), [(b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")])
+@pytest.mark.parametrize("place", ["alone", "first", "behind", "torn"])
+def test_a_record_nested_too_deep_is_named_and_costs_no_other(
+    levels: int, opens: bytes, closes: bytes, place: str
+) -> None:
+    times = levels // (opens.count(b"[") + opens.count(b"{"))
+    times += levels % 2 if len(opens) > 5 else 0
+    deep = opens * times + b"1" + closes * times
+    line = {
+        "alone": deep,
+        "first": deep + b'{"n":2}',
+        "behind": b'{"n":2}' + deep,
+        "torn": b'{"n":2}\n' + deep[: len(deep) - len(closes)],
+    }[place]
+    values, damage = read(b'{"n":1}\n' + line + b'\n{"n":3}\n')
+    assert values[0] == {"n": 1}
+    assert values[-1] == {"n": 3}
+    if levels <= MAX_NESTING:
+        assert (damage == {}) == (place == "alone")
+    elif place == "torn":
+        assert set(damage) == {3}
+    else:
+        assert "nested more than 200 levels deep" in damage[2]
+        # Python itself may not find where a deep record ends: then what is behind it goes with it.
+        assert {"n": 2} in values or place == "alone" or (place, levels > 900) == ("first", True)
+
+
+@pytest.mark.parametrize("key", ["arguments", "input"])
+@pytest.mark.parametrize("levels", [MAX_NESTING, MAX_NESTING + 1, 900, 5_000, 100_000])
+def test_arguments_spelled_as_text_count_as_what_they_spell(key: str, levels: int) -> None:
+    spelled = "[" * levels + "]" * levels
+    values, damage = read(dump({"call": [{key: spelled}]}) + b'\n{"text":"' + b"[" * 300 + b'"}\n')
+    assert len(values) == (2 if levels <= MAX_NESTING else 1)
+    assert list(damage) == ([] if levels <= MAX_NESTING else [1])
+
+
+def test_an_unclosed_pile_of_brackets_is_no_deep_record() -> None:
+    values, damage = read(dump({"input": "f(" + "[" * 5_000}) + b"\n")
+    assert (len(values), damage) == (1, {})

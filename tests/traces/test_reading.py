@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
+import socket
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from hypothesis import strategies as st
 
 from tenure.errors import WireError
 from tenure.traces import find, read, read_all
+from tests.traces import deep
 from tests.traces import rows as claude
 from tests.traces import test_codex as codex
 
@@ -113,4 +118,106 @@ def test_garbage_within_a_transcript_never_raises_anything_else(
     path = tmp_path_factory.mktemp("fuzz") / "run.jsonl"
     path.write_bytes(data[:place] + garbage + data[place:])
     with contextlib.suppress(WireError):
+        read(path)
+
+
+@contextlib.contextmanager
+def strange_files(folder: Path) -> Iterator[dict[str, Path]]:
+    """A file of each kind that is no regular one."""
+    found = {"a pipe": folder / "pipe.jsonl", "a broken link": folder / "broken.jsonl"}
+    os.mkfifo(found["a pipe"])
+    found["a broken link"].symlink_to("nowhere.jsonl")
+    found["a character device"] = folder / "zeros.jsonl"
+    found["a character device"].symlink_to("/dev/zero")
+    found["a socket"] = folder / "socket.jsonl"
+    with socket.socket(socket.AF_UNIX) as ear:
+        here = Path.cwd()
+        os.chdir(folder)  # the path of a socket is short
+        try:
+            ear.bind("socket.jsonl")
+        finally:
+            os.chdir(here)
+        yield found
+
+
+POSIX = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no special files on this system")
+
+
+@POSIX
+@pytest.mark.parametrize("path", [".", "*", "*.jsonl", "**/*"])
+def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path, path: str) -> None:
+    good = tmp_path / "good.jsonl"
+    good.write_bytes(claude.jsonl(CLAUDE))
+    with strange_files(tmp_path) as strange:
+        reading = read_all([str(tmp_path / path)])
+        assert find([str(tmp_path / path)]) == [good]
+    assert [trace.name for trace in reading.traces] == ["good"]
+    told = {error.path: str(error) for error in reading.skipped}
+    # A pattern of pathlib's may pass a broken link over.
+    assert told.keys() >= {str(one) for kind, one in strange.items() if kind != "a broken link"}
+    for kind, one in strange.items():
+        words = f"{str(one)!r} is {kind}, no file: skipped"
+        assert told.get(str(one), words) == words
+
+
+@POSIX
+def test_a_socket_or_a_device_that_is_named_is_refused_by_what_it_is(tmp_path: Path) -> None:
+    with strange_files(tmp_path) as strange:
+        for kind in ("a socket", "a character device"):
+            with pytest.raises(WireError, match=f"is {kind}, no file: name a file, or a pipe"):
+                read_all([str(strange[kind])])
+
+
+@POSIX
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_pipe_that_is_named_is_read_also_when_a_pattern_hits_it(
+    tmp_path: Path, format: str
+) -> None:
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    data = claude.jsonl(FORMATS[format])
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    reading = read_all([str(tmp_path), str(pipe)])
+    writer.join()
+    assert ([one.format for one in reading.traces], reading.skipped) == ([format], ())
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no /dev/fd on this system")
+def test_an_open_file_can_be_named_by_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(claude.jsonl(CLAUDE))
+    with path.open("rb") as open_one:
+        (trace,) = read(f"/dev/fd/{open_one.fileno()}")
+    assert trace.format == "claude-code"
+
+
+DEEP = (500, 900, 5_000, 100_000)
+
+
+@pytest.mark.parametrize("levels", DEEP)
+@pytest.mark.parametrize("place", deep.PLACES)
+@pytest.mark.parametrize("format", deep.FORMATS)
+def test_a_record_nested_too_deep_is_damage_at_its_line(
+    tmp_path: Path, format: str, place: str, levels: int
+) -> None:
+    path = tmp_path / "run.jsonl"
+    lines = deep.lines(format, place, levels)
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    (trace,) = read(path)
+    assert trace.format == format
+    line = next(number for number, one in enumerate(lines, 1) if b"[" * 200 in one)
+    (damage,) = (one for one in trace.damage if "nested more than 200 levels deep" in one.words)
+    assert damage.line == line
+
+
+@pytest.mark.parametrize("levels", DEEP)
+@pytest.mark.parametrize("key", ["system", "tools", "messages", "metadata"])
+def test_a_document_that_is_one_deep_record_is_refused_with_the_reason(
+    tmp_path: Path, key: str, levels: int
+) -> None:
+    path = tmp_path / "body.json"
+    body = b'{"model":"claude-opus-4-5","messages":[{"role":"user","content":"go"}],"%b":%b}'
+    path.write_bytes(body % (key.encode(), b"[" * levels + b"]" * levels))
+    with pytest.raises(WireError, match=r"body\.json.* line 1 is a record nested more than 200"):
         read(path)

@@ -1,7 +1,9 @@
 """The session of an asynchronous agent loop.
 
 Invariant: the same machine and the same methods as `Session`; only the waiting differs. A store or
-an exact counter may answer at once or be awaited.
+an exact counter may answer at once or be awaited. Calls run one at a time, in the order in which
+they were made. A write that has begun is waited for and applied, also when the task is cancelled
+meanwhile: the cancellation goes on from there.
 """
 
 from __future__ import annotations
@@ -10,15 +12,16 @@ from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, TypeVar
 
-from tenure.assembly.build import Options, build, head_of, perform, resumed, started, stored
+from tenure.assembly.build import Built, Options, build, head_of, perform, resumed, started, stored
 from tenure.assembly.request import Calls, Request, as_results, checked, checked_message
-from tenure.core.command import Command, Flow
+from tenure.core.command import Command, Flow, SaveRecords
 from tenure.core.drive import drive_async
 from tenure.core.edit import Edit
 from tenure.core.explain import Explanation
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.record import Started
 from tenure.core.session import SessionMachine
+from tenure.errors import SessionNotFound
 from tenure.wire.assemble import Assembler
 from tenure.wire.replies import as_dict
 
@@ -26,7 +29,8 @@ T = TypeVar("T")
 
 
 class AsyncSession:
-    """`Session` for async loops; see there. Its log is opened by the first awaited call."""
+    """`Session` for async loops; see there. Its log is opened by the first awaited call. Tasks of one
+    event loop may share it."""
 
     def __init__(
         self,
@@ -39,8 +43,8 @@ class AsyncSession:
     ) -> None:
         options = options or Options()
         head = head_of(model, options, system=system, tools=tools, params=params)
-        self._built = build(head, options)
-        self._started: Started | None = started(self._built, head)
+        built = build(head, options)
+        self._take(built, started(built, head))
 
     @classmethod
     async def resume(cls, name: str, options: Options) -> AsyncSession:
@@ -49,9 +53,15 @@ class AsyncSession:
         records = stored(name, options)
         if isawaitable(records):
             records = await records
-        session._built = resumed(name, options, records)  # noqa: SLF001
-        session._started = None  # noqa: SLF001
+        session._take(resumed(name, options, records), None)  # noqa: SLF001
         return session
+
+    def _take(self, built: Built, start: Started | None) -> None:
+        from tenure.assembly.turns import Turns
+
+        self._built = built
+        self._start = start
+        self._turns = Turns()
 
     @property
     def name(self) -> str:
@@ -122,11 +132,33 @@ class AsyncSession:
         await self._run(self._machine.append(messages, self._now()))
 
     async def _run(self, flow: Flow[T]) -> T:
-        if self._started is not None:
-            await drive_async(self._machine.start(self._started), self._perform)
-            self._started = None
-        return await drive_async(flow, self._perform)
+        async with self._turns.turn():
+            if self._built.writes.unsettled:
+                await self._settle()
+            if self._start is not None and self._machine.length == 0:
+                await self._drive(self._machine.start(self._start))
+            return await self._drive(flow)
+
+    async def _drive(self, flow: Flow[T]) -> T:
+        try:
+            result = await drive_async(flow, self._perform)
+            self._built.writes.end()
+        finally:
+            self._turns.deliver()
+        return result
+
+    async def _settle(self) -> None:
+        writes = self._built.writes
+        try:
+            found = writes.read()
+            if isawaitable(found):
+                found = await found
+        except SessionNotFound:
+            found = ()
+        writes.settle(found)
 
     async def _perform(self, command: Command) -> Any:
         answer = perform(self._built, command)
-        return await answer if isawaitable(answer) else answer
+        if not isawaitable(answer):
+            return answer
+        return await (self._turns.finish(answer) if isinstance(command, SaveRecords) else answer)

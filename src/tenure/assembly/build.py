@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
+from threading import RLock
 from typing import Any
 
 from tenure.assembly.request import Request
+from tenure.assembly.writes import Writes
 from tenure.core import recall
 from tenure.core.budget import MIN_OUTPUT, Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
@@ -69,13 +72,15 @@ class Options:
 class Built:
     """A machine and what its driver needs to perform commands.
 
+    `lock` is held while the machine is read or changed, since threads may share a session;
     `_looked` messages were searched for marks of the caller's own; `_marked` says if there was one.
     """
 
     machine: SessionMachine
     wire: AnyWire
-    store: RecordStore
+    writes: Writes
     options: Options
+    lock: AbstractContextManager[Any] = field(default_factory=RLock)
     _looked: int = 0
     _marked: bool = False
 
@@ -86,7 +91,7 @@ class Built:
         self._marked |= any(marks.is_marked(m.data) for m in messages[self._looked :])
         self._looked = len(messages)
         mark = self.wire.name == _ANTHROPIC and not self._marked
-        return Request(self.machine, self.wire, outgoing, mark=mark)
+        return Request(self.machine, self.wire, outgoing, mark=mark, lock=self.lock)
 
 
 def build(head: JsonObject, options: Options) -> Built:
@@ -121,7 +126,7 @@ def build(head: JsonObject, options: Options) -> Built:
         recall=_offers_recall(tools),
     )
     machine = SessionMachine(parts, options.name or token_hex(8), options.scope)
-    return Built(machine, wire, options.store or InMemoryStore(), options)
+    return Built(machine, wire, Writes(machine, options.store or InMemoryStore()), options)
 
 
 def head_of(
@@ -196,8 +201,8 @@ def resumed(name: str, options: Options, records: Sequence[Record]) -> Built:
 def perform(built: Built, command: Command) -> Any:
     """Performs one command on the spot."""
     match command:
-        case SaveRecords(scope=scope, session=session, records=records, expected=expected):
-            return built.store.append(scope, session, records, expected=expected)
+        case SaveRecords():
+            return built.writes.begin(command)
         case CountExactly(request=request):
             return built.options.count(request) if built.options.count else None
 

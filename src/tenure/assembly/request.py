@@ -6,6 +6,7 @@ Invariant: plain values of the caller's own types; nothing here changes the sess
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, overload
 
 from tenure.core.message import JsonObject, json_bytes
@@ -23,10 +24,17 @@ class Request(dict[str, Any]):
     """
 
     def __init__(
-        self, machine: SessionMachine, wire: AnyWire, outgoing: Outgoing, *, mark: bool
+        self,
+        machine: SessionMachine,
+        wire: AnyWire,
+        outgoing: Outgoing,
+        *,
+        mark: bool,
+        lock: AbstractContextManager[Any],
     ) -> None:
         self._head = {**machine.head, "max_tokens": outgoing.max_tokens}
         self._wire = wire
+        self._lock = lock
         self._view = outgoing.view
         self._length = len(outgoing.view.entries)
         self._marked = _marked(self._head, outgoing) if mark else {}
@@ -39,7 +47,8 @@ class Request(dict[str, Any]):
     def body(self) -> bytes:
         """The request as JSON."""
         # The view grows in place when messages follow, so its length was noted.
-        raws = self._view.raws[: self._length]
+        with self._lock:
+            raws = self._view.raws[: self._length]
         for index, message in self._marked.items():
             raws[index] = json_bytes(message)
         return self._wire.body(self._head, raws)

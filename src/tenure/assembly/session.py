@@ -1,7 +1,8 @@
 """The session of a synchronous agent loop.
 
-Invariant: every method drives one flow of the machine to its end; a method that raises has changed
-nothing.
+Invariant: every method drives one flow of the machine to its end, one at a time; a method that
+raises has changed nothing. Only if the store wrote before it failed (or Ctrl-C came in between) has
+it happened all the same: the next call finds it in the log.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tenure.core.edit import Edit
 from tenure.core.explain import Explanation
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.session import SessionMachine
+from tenure.errors import SessionError, SessionNotFound
 from tenure.wire.assemble import Assembler
 from tenure.wire.replies import as_dict
 
@@ -27,7 +29,8 @@ class Session:
     """One conversation whose requests stay legal, within budget and worth their price.
 
     `params` are passed on with every request (max_tokens, thinking, temperature, ...); `tools` are
-    the provider's own definitions. What else can be set is in `Options`.
+    the provider's own definitions. What else can be set is in `Options`. Threads may share a session:
+    their calls run one after the other.
     """
 
     def __init__(
@@ -51,6 +54,9 @@ class Session:
         session._built = resumed(name, options, stored(name, options))  # noqa: SLF001
         return session
 
+    # True while a flow is driven; the lock lets its own thread in again.
+    _busy = False
+
     @property
     def name(self) -> str:
         """The name it is stored under."""
@@ -59,7 +65,8 @@ class Session:
     @property
     def calls(self) -> Calls:
         """The calls of the last reply that wait for your results."""
-        return Calls(self._machine.calls, waiting=bool(self._machine.transcript.open_calls))
+        with self._built.lock:
+            return Calls(self._machine.calls, waiting=bool(self._machine.transcript.open_calls))
 
     def user(self, content: str | Sequence[JsonObject], *, pinned: bool = False) -> None:
         """Adds what the user said: a text or content blocks. It is never evicted."""
@@ -77,8 +84,9 @@ class Session:
 
         Raises BudgetError when what must stay does not fit, SessionError while calls wait.
         """
-        outgoing = self._run(self._machine.request(self._now()))
-        return self._built.request(outgoing)
+        with self._built.lock:
+            outgoing = self._run(self._machine.request(self._now()))
+            return self._built.request(outgoing)
 
     def reply(self, reply: Any) -> None:
         """Takes in the reply: the SDK's object, a dict or the body's bytes."""
@@ -101,7 +109,8 @@ class Session:
 
     def recall(self, handle: str, *, lines: str = "", pattern: str = "") -> str:
         """The original behind a handle, whole, by line range ("40-80") or by pattern."""
-        return self._machine.fetch(handle, lines=lines, pattern=pattern)
+        with self._built.lock:
+            return self._machine.fetch(handle, lines=lines, pattern=pattern)
 
     def undo(self, *edits: Edit) -> None:
         """Takes edits back: their originals return to the view and stay."""
@@ -113,7 +122,8 @@ class Session:
 
     def explain(self) -> Explanation:
         """What was left out, why, what it saved, and how to get it back."""
-        return self._machine.explain()
+        with self._built.lock:
+            return self._machine.explain()
 
     @property
     def _machine(self) -> SessionMachine:
@@ -126,4 +136,27 @@ class Session:
         self._run(self._machine.append(messages, self._now()))
 
     def _run(self, flow: Flow[T]) -> T:
-        return drive(flow, lambda command: perform(self._built, command))
+        with self._built.lock:
+            if self._busy:
+                raise SessionError(
+                    "the session is called from inside a call of its own, by its store or its "
+                    "counter; let that return first",
+                    state="busy",
+                )
+            self._busy = True
+            try:
+                if self._built.writes.unsettled:
+                    self._settle()
+                result = drive(flow, lambda command: perform(self._built, command))
+                self._built.writes.end()
+                return result
+            finally:
+                self._busy = False
+
+    def _settle(self) -> None:
+        writes = self._built.writes
+        try:
+            found = writes.read()
+        except SessionNotFound:
+            found = ()
+        writes.settle(found)

@@ -29,6 +29,7 @@ from tenure.cost.models import ModelProfile, profile
 from tenure.errors import ConfigError
 from tenure.replay.outlook import Outlook, outlook
 from tenure.replay.recording import Settings
+from tenure.replay.trace import Trace
 from tenure.traces import read
 
 # Amounts that the command line may give: name, help.
@@ -130,6 +131,20 @@ def _overridden(inputs: Inputs, arguments: argparse.Namespace) -> Inputs:
     return inputs.with_(**said, growth=growth, steps=arguments.steps, cold=arguments.cold)
 
 
-def _outlooks(path: Path, settings: Settings) -> list[Outlook]:
-    found = (outlook(trace, settings) for trace in read(path))
-    return [one for one in found if one is not None]
+def _outlooks(path: Path, settings: Settings) -> list[Outlook | Failure]:
+    return [outlook(one, settings) or _without_main(path, one) for one in read(path)]
+
+
+def _without_main(path: Path, trace: Trace) -> Failure:
+    """Why a trace has no outlook, and what to give instead."""
+    agents = len({one.name for one in trace.threads if one.kind == "sidechain" and one.steps})
+    holds, other = "no reply of a model", "name a session that got one"
+    if agents:
+        other = "name the session that started them"
+        holds = f"{agents} sub-agent conversation{'s'[: agents > 1]} and no reply of a main one"
+    name = f"{str(path)!r}" if trace.name in path.name else f"{str(path)!r}, {trace.name!r}"
+    words = (
+        f"{name} has no main conversation to forecast: it holds {holds}; {other}, or "
+        "give --model, --resident, --growth and --output without a PATH"
+    )
+    return Failure(str(path), words)

@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 
 from tenure.cli.progress import shown
 from tenure.errors import TenureError, WireError
-from tenure.traces import find
+from tenure.traces import look_up
 
 T = TypeVar("T")
 
@@ -53,20 +53,25 @@ class Done(Generic[T]):
 
 
 def over_files(
-    paths: Sequence[str], work: Callable[[Path], Iterable[T]], *, jobs: int, quiet: bool
+    paths: Sequence[str], work: Callable[[Path], Iterable[T | Failure]], *, jobs: int, quiet: bool
 ) -> Done[T]:
-    """Does `work`, which must travel to other processes, on each file that the paths mean."""
+    """Does `work`, which must travel to other processes, on each file that the paths mean.
+
+    What it gives are values, and failures for parts of a file that give none.
+    """
     files: dict[Path, None] = {}
     failures: list[Failure] = []
     for path in paths:
         try:
-            found = find([path])
+            meant = look_up([path])
         except (WireError, OSError) as error:
             failures.append(Failure(path, str(error)))
             continue
-        if not found:
+        if not meant.files and not meant.skipped:
             failures.append(Failure(path, f"{path!r} holds no file that may be a transcript"))
-        files.update(dict.fromkeys(found))
+        failures += [Failure(one.path, str(one)) for one in meant.skipped]
+        files.update(dict.fromkeys(meant.files))
+    failures = list(dict.fromkeys(one for one in failures if Path(one.path) not in files))
     values: list[T] = []
     with shown(len(files), quiet=quiet) as advance:
         for done in _each(partial(_attempt, work), list(files), jobs, advance):
@@ -123,9 +128,13 @@ def _deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _attempt(work: Callable[[Path], Iterable[T]], file: Path) -> Done[T]:
+def _attempt(work: Callable[[Path], Iterable[T | Failure]], file: Path) -> Done[T]:
     try:
-        return Done(tuple(work(file)), ())
+        found = list(work(file))
+        return Done(
+            tuple(one for one in found if not isinstance(one, Failure)),
+            tuple(one for one in found if isinstance(one, Failure)),
+        )
     except Exception as error:  # noqa: BLE001 - the program's last line, once per file
         words = words_of(error)
         named = words if str(file) in words else f"{str(file)!r}: {words}"
@@ -141,5 +150,9 @@ def words_of(error: Exception) -> str:
             return f"{name!r}: {words.lower()}"
         case OSError():
             return str(error)
+        case RecursionError():
+            return (
+                "a value in it is nested deeper than Python reads; take it out, or give it as text"
+            )
         case _:
             return f"a bug of tenure's: {type(error).__name__}: {error}"

@@ -112,6 +112,16 @@ class Budget:
             )
         return min(self.max_tokens, room)
 
+    def output_between(self, tokens: int, upper: int) -> int:
+        """max_tokens that fit beside a request of about `tokens` even if it is as large as `upper`;
+        the smallest acceptable reply is asked for when only the estimate leaves room for it.
+
+        Raises BudgetError as `output_for` does.
+        """
+        if self.leaves(upper) < self.least_output:
+            return min(self.least_output, self.output_for(tokens))
+        return self.output_for(upper)
+
     def seen(self, arrival: int) -> Budget:
         """The budget after an arrival of that size."""
         return self if arrival <= self.largest_seen else replace(self, largest_seen=arrival)

@@ -1,7 +1,8 @@
 """Where the prompt-cache marks of a request go.
 
 Invariant: four places at most, named by the number of view entries in front of them, in order; the
-same views in the same order give the same places.
+same views in the same order give the same places, and a view that is sent again, as after a request
+that was given up, gives the places it had.
 
 1. after the system text and the tools (0 entries);
 2. at the longest marked prefix of earlier requests that this view still begins with: behind an edit
@@ -24,16 +25,24 @@ class Marks:
         self._view: View | None = None
         self._marked: list[int] = []
         self._edited = 0
+        self._length = -1
+        self._places: tuple[int, ...] = ()
 
     def places(self, view: View) -> tuple[int, ...]:
         """The places for a request with this view, which count as written from now on."""
+        length = len(view.entries)
         if self._view is not None and view is not self._view:
             keep = view.first_change(self._view)
+            again = keep == length == self._length
             self._marked = [count for count in self._marked if count <= keep]
             edited = [n for n, entry in enumerate(view.entries, 1) if entry.edits]
             self._edited = max(edited, default=0)
-        self._view = view
+        else:
+            again = length == self._length
+        self._view, self._length = view, length
+        if again:
+            return self._places
         longest = self._marked[-1] if self._marked else 0
-        places = sorted({0, longest, self._edited, len(view.entries)})
-        self._marked = sorted({*self._marked, *places})
-        return tuple(places)
+        self._places = tuple(sorted({0, longest, self._edited, length}))
+        self._marked = sorted({*self._marked, *self._places})
+        return self._places

@@ -42,6 +42,8 @@ class Lens(NamedTuple):
     `path` leads from the message to the block; `text` is what a reader of the block reads (the
     arguments of a call as JSON, the text parts of a result joined); `media` holds the provider's
     own parts that are counted by size. `signed` marks reasoning the provider checks on return.
+    A call and its result are paired by `call_id`, the empty one like any other, unless `paired` is
+    False: calls of Chat's past name a function and have no id.
     """
 
     path: Path
@@ -53,6 +55,7 @@ class Lens(NamedTuple):
     is_error: bool = False
     signed: bool = False
     origin: Origin | None = None
+    paired: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 from tenure.core.budget import Budget
 from tenure.core.edit import Edit
 from tenure.core.message import BlockKind, Message, Origin
+from tenure.core.nesting import MAX_NESTING, nests_too_deep
 from tenure.core.plan import Plan
 from tenure.core.protocols import Wire
 from tenure.core.transcript import Transcript
@@ -29,7 +30,7 @@ def in_between(transcript: Transcript, messages: Sequence[Message]) -> None:
     """Other words while calls wait for results: no provider takes them."""
     waiting = set(transcript.open_calls)
     for message in messages:
-        if not waiting:
+        if not waiting or nests_too_deep(message.data):  # `unreadable` refuses it, and says why
             return
         lenses = transcript.wire.lenses(message.data)
         answers = {lens.call_id for lens in lenses if lens.kind is BlockKind.TOOL_RESULT}
@@ -84,8 +85,15 @@ def too_large(tokens: int, budget: Budget) -> None:
 
 def unreadable(wire: Wire, messages: Sequence[Message], kind: type[WireError]) -> None:
     """A message that can't be read or written as JSON: found before anything is stored."""
-    for message in messages:
+    for number, message in enumerate(messages, 1):
         try:
+            if nests_too_deep(message.data):
+                raise kind(
+                    f"message {number} of the {len(messages)} given (origin {message.origin.value}) "
+                    f"nests values more than {MAX_NESTING} deep; give the deep part as text; "
+                    "nothing was stored",
+                    format=wire.name,
+                )
             wire.lenses(message.data)
             assert message.raw
         except (TypeError, ValueError, RecursionError) as error:

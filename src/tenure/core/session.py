@@ -94,9 +94,12 @@ class SessionMachine:
         self.restored: frozenset[str] = frozenset()
         self.head: JsonObject = {}
         self.outgoing: Outgoing | None = None
+        # The last request, until the plan changes: given up, it may be made again.
+        self._asked: Requested | None = None
         self._view = View(self.plan, [], 0)
         self._marks = Marks()
-        self._length = 0
+        # The records of the log that are folded.
+        self.length = 0
         self._freed = 0
         self.last_at: float | None = None
         self._sent_tokens = 0
@@ -161,7 +164,8 @@ class SessionMachine:
         yield from self.commit(*(Appended(m, at) for m in messages))
 
     def request(self, at: float) -> Flow[Outgoing]:
-        """Decides the plan and makes the next request; the same one until something is appended.
+        """Decides the plan and makes the next request; the same one until something is appended,
+        also when it is given up in between: it may have reached the provider and be cached there.
 
         Raises SessionError while calls wait for results, BudgetError when what must stay does
         not fit.
@@ -169,6 +173,16 @@ class SessionMachine:
         if self.outgoing is not None:
             return self.outgoing
         refusals.unready(self.transcript)
+        asked = self._asked
+        if asked and asked.length == len(self.transcript) and asked.tokens <= self.budget.limit:
+            yield from self.commit(replace(asked, at=at))
+        else:
+            yield from self.commit(*(yield from self._planned(at)))
+        assert self.outgoing is not None, "the record just applied opens the request"
+        return self.outgoing
+
+    def _planned(self, at: float) -> Flow[Sequence[Record]]:
+        """The records of a new request: the edits it needs, and itself."""
         cold = self._is_cold(at)
         edits = tuple(self._decide(cold=cold))
         size = yield from self._measure(self.plan.put(*edits))
@@ -176,13 +190,11 @@ class SessionMachine:
             edits += tuple(self._decide_again(edits, size, cold=cold))
             size = yield from self._measure(self.plan.put(*edits))
         refusals.too_large(size.tokens, self.budget)
-        requested = Requested(len(self.transcript), size.tokens, at, self._output_for(size))
-        records: list[Record] = []
-        if edits:
-            records.append(PlanChanged(edits, self.plan.superseded(edits), at))
-        yield from self.commit(*records, requested)
-        assert self.outgoing is not None, "the record just applied opens the request"
-        return self.outgoing
+        output = self.budget.output_between(size.tokens, size.upper)
+        requested = Requested(len(self.transcript), size.tokens, at, output)
+        if not edits:
+            return (requested,)
+        return PlanChanged(edits, self.plan.superseded(edits), at), requested
 
     def reply(self, data: JsonObject, at: float) -> Flow[None]:
         """Takes in the provider's reply to the open request."""
@@ -203,11 +215,10 @@ class SessionMachine:
         Raises SessionError when a result is missing or answers no pending call.
         """
         refusals.while_open(self.outgoing, "results")
-        pending = self.pending
         refusals.wrong_results(given, {c.id for c in self.calls})
         answers: list[tuple[ToolCall, Any, bool]] = []
         records: list[Record] = []
-        for call in pending:
+        for call in self.pending:
             if self._ours(call):
                 text, failed, cost = self._answer(call)
                 answers.append((call, text, failed))
@@ -260,10 +271,11 @@ class SessionMachine:
                 self.ledger.refetched += price
             case Cancelled():
                 self.outgoing = None
-        self._length += 1
+        self.length += 1
 
     def _change_plan(self, record: PlanChanged) -> None:
         self._sync()
+        self._asked = None
         if record.removed:
             self.plan = self.plan.without(*record.removed)
         self.plan = self.plan.add(*record.added)
@@ -295,6 +307,7 @@ class SessionMachine:
         self._intact = min(self._sent_tokens, self._changed_at) if warm else 0
         self._sent_tokens, self._changed_at = record.tokens, record.tokens
         self.last_at = record.at
+        self._asked = record if record.max_tokens else None
         marks = self._marks.places(self._view)
         self.outgoing = Outgoing(self._view, record.tokens, record.max_tokens, marks)
 
@@ -357,22 +370,11 @@ class SessionMachine:
         self._sync()
         estimate, upper = meter.resident(plan), meter.upper(plan)
         if estimate <= limit < upper:
-            exact = yield CountExactly(self._request_for(plan))
+            messages = apply(self.transcript, plan, self._view).messages
+            exact = yield CountExactly(self.parts.wire.request(self.head, messages))
             if exact is not None:
                 return _Size(exact, estimate, exact)
         return _Size(estimate, estimate, upper)
-
-    def _output_for(self, size: _Size) -> int:
-        """max_tokens that fit beside the request even if it is as large as its upper bound; the
-        smallest acceptable reply is asked for when only the estimate leaves room for it."""
-        least = self.budget.least_output
-        if self.budget.leaves(size.upper) < least:
-            return min(least, self.budget.output_for(size.tokens))
-        return self.budget.output_for(size.upper)
-
-    def _request_for(self, plan: Plan) -> JsonObject:
-        messages = apply(self.transcript, plan, self._view).messages
-        return self.parts.wire.request(self.head, messages)
 
     def _is_cold(self, at: float) -> bool:
         return self.last_at is not None and at - self.last_at > self.parts.profile.cache_ttl
@@ -383,7 +385,7 @@ class SessionMachine:
         """Has records saved, then applies them."""
         if not records:
             return
-        yield SaveRecords(self.scope, self.name, records, self._length)
+        yield SaveRecords(self.scope, self.name, records, self.length)
         for record in records:
             self.apply(record)
 

@@ -72,9 +72,9 @@ class Transcript:
 
     def _block(self, lens: Lens, index: int, message: Message) -> Block:
         origin = lens.origin or message.origin
-        if lens.kind is BlockKind.TOOL_CALL and lens.call_id:
+        if lens.kind is BlockKind.TOOL_CALL and lens.paired:
             return self._register(self._make(lens, index, origin, f"call:{lens.call_id}"), lens)
-        if lens.kind is BlockKind.TOOL_RESULT and lens.call_id:
+        if lens.kind is BlockKind.TOOL_RESULT and lens.paired:
             return self._register(self._make(lens, index, origin, f"result:{lens.call_id}"), lens)
         digest = blake2b(lens.text.encode("utf-8", "surrogatepass"), digest_size=8)
         for part in lens.media:
@@ -89,7 +89,7 @@ class Transcript:
         while key in self._by_key:  # A call id may itself end like an occurrence number.
             key += "'"
         tool = lens.tool
-        if lens.kind is BlockKind.TOOL_RESULT and not tool:
+        if lens.kind is BlockKind.TOOL_RESULT and lens.paired and not tool:
             call = self._calls.get(lens.call_id)
             tool = call.tool if call else ""
         return Block(
@@ -99,7 +99,9 @@ class Transcript:
 
     def _register(self, block: Block, lens: Lens) -> Block:
         self._by_key[block.key] = block
-        if block.kind is BlockKind.TOOL_CALL and lens.call_id:
+        if not lens.paired:
+            return block
+        if block.kind is BlockKind.TOOL_CALL:
             self._calls[lens.call_id] = self.open_calls[lens.call_id] = block
         elif block.kind is BlockKind.TOOL_RESULT:
             call = self.open_calls.pop(lens.call_id, None)

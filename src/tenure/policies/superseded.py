@@ -59,7 +59,7 @@ def subject_of(call: Block) -> str | None:
         return None
     try:
         arguments = json.loads(call.text)
-    except ValueError:
+    except (ValueError, RecursionError):  # RecursionError: nested deeper than Python reads
         return None
     if not isinstance(arguments, dict):
         return None

@@ -164,7 +164,7 @@ def compare_one(
 
 
 def recording_of(trace: Trace, settings: Settings = Settings()) -> Recording:  # noqa: B008
-    """The trace made ready, counted by its model's own estimator."""
+    """The trace made ready, each thread counted by the tokenizer of its own model."""
     return prepare(trace, settings, wire_for(trace.wire), _counter)
 
 

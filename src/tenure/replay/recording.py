@@ -8,8 +8,9 @@ What the recording leaves open is filled in, the same way for every policy:
 - *Missing results.* A call that was interrupted has no result in the file, and no provider takes a
   request without one: an error result that says so is put in before the next request.
 - *Hidden text.* Files keep no system prompt and no tools; what the first request reported beyond
-  its messages is taken as their length. Main threads share the first one's. Where the file has
-  system or tools they are counted, and the larger of the two figures is used.
+  its messages is taken as their length. Main threads share the first one's, as long as the same
+  tokenizer counts them. Where the file has system or tools they are counted, and the larger of the
+  two figures is used.
 - *Times.* A request without a time comes 10 s after the one before; time never runs backwards.
 - *A first request without a message* can't be replayed: its reply counts as an arrival.
 """
@@ -30,6 +31,7 @@ from tenure.cost.models import ModelProfile, profile
 from tenure.replay.dependencies import Dependencies
 from tenure.replay.sizes import Sizes, calibrate
 from tenure.replay.trace import Step, Thread, Trace
+from tenure.tokens.families import family_of
 
 MISSING_RESULT = "no result was recorded: the call was interrupted"
 SECONDS_BETWEEN = 10.0
@@ -52,12 +54,16 @@ class Settings:
     ttl: float | None = None
     recall: bool = True
 
-    def profile_of(self, trace: Trace, thread: Thread | None = None) -> ModelProfile:
-        """The model that a trace is priced as, or one of its threads: the one that gave most of
-        its replies. What these settings say applies to all."""
+    def model_of(self, trace: Trace, thread: Thread | None = None) -> str:
+        """The name of the model that a trace is counted and priced as, or one of its threads: the
+        one that gave most of its replies."""
         used = Counts(step.model for step in thread.steps if step.model) if thread else Counts()
-        recorded = used.most_common(1)[0][0] if used else trace.model
-        found = profile(self.model or recorded)
+        return self.model or (used.most_common(1)[0][0] if used else trace.model)
+
+    def profile_of(self, trace: Trace, thread: Thread | None = None) -> ModelProfile:
+        """The model that a trace is priced as, or one of its threads. What these settings say
+        applies to all."""
+        found = profile(self.model_of(trace, thread))
         given = {
             "read": self.read,
             "write": self.write,
@@ -89,8 +95,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class RecordedThread:
-    """One thread, made ready. `profile` holds the limits and prices of its own model: sub-agents
-    often run on a cheaper one."""
+    """One thread, made ready. `profile` holds the limits and prices of its own model, whose
+    tokenizer counts its `sizes`: sub-agents often run on a cheaper one."""
 
     thread: Thread
     replies: tuple[Reply, ...]
@@ -124,25 +130,40 @@ def prepare(
     trace: Trace, settings: Settings, wire: SessionWire, counter_for: CounterFor
 ) -> Recording:
     """The recording of a trace. `wire` is the spelling that `trace.wire` names."""
-    model = settings.profile_of(trace)
-    plain = Sizes(counter_for(settings.model or trace.model), wire)
     repaired = [replace(thread, steps=tuple(_complete(thread, wire))) for thread in trace.threads]
     repaired = [thread for thread in repaired if thread.steps]
-    factor = calibrate([pair for thread in repaired for pair in _growth(thread, plain)])
+    plain = _plain_sizes([settings.model_of(trace, one) for one in repaired], wire, counter_for)
+    pairs = zip(repaired, plain, strict=True)
+    factor = calibrate([pair for thread, sizes in pairs for pair in _growth(thread, sizes)])
     head = _head_text(trace.head)
-    counted = round(plain.count_text(head).estimate * factor) if head else 0
     threads: list[RecordedThread] = []
     main: RecordedThread | None = None
-    for thread in repaired:
-        hidden = max(counted, _hidden(thread, plain, factor))
+    for thread, own in zip(repaired, plain, strict=True):
+        counted = round(own.count_text(head).estimate * factor) if head else 0
+        hidden = max(counted, _hidden(thread, own, factor))
         after = 0.0
         if thread.kind == "main" and main is not None:
-            hidden, after = main.sizes.hidden, main.replies[-1].at
-        sizes = plain.scaled(factor, hidden)
-        own = settings.profile_of(trace, thread)
-        threads.append(_thread(thread, sizes, own, _system_text(trace.head), after))
+            after = main.replies[-1].at
+            if main.sizes.counter is own.counter:
+                hidden = main.sizes.hidden
+        sizes = own.scaled(factor, hidden)
+        priced = settings.profile_of(trace, thread)
+        threads.append(_thread(thread, sizes, priced, _system_text(trace.head), after))
         main = threads[-1] if thread.kind == "main" else main
+    model = settings.profile_of(trace)
     return Recording(trace, settings, model, wire, factor, tuple(threads))
+
+
+def _plain_sizes(models: Iterable[str], wire: SessionWire, counter_for: CounterFor) -> list[Sizes]:
+    """The unscaled sizes of each model in turn; models that count alike share what they counted."""
+    made: dict[tuple[str, str], Sizes] = {}
+    found: list[Sizes] = []
+    for model in models:
+        alike = family_of(model).name, profile(model).provider
+        if alike not in made:
+            made[alike] = Sizes(counter_for(model), wire)
+        found.append(made[alike])
+    return found
 
 
 def _complete(thread: Thread, wire: SessionWire) -> Iterator[Step]:

@@ -1,9 +1,9 @@
-"""Token sizes of a recorded thread's blocks, in the tokens of the model that was recorded.
+"""Token sizes of a recorded thread's blocks, in the tokens of the model that the thread ran on.
 
 Invariant: one count per distinct text, whichever policy asks and however often.
 
 An estimator errs a little, and recordings hide text (reasoning that was sent but not kept), so the
-estimates are scaled once per trace: the factor is the growth of the prompt that the provider
+estimates are scaled by one factor for the whole trace: it is the growth of the prompt that the provider
 reported between consecutive requests, summed over the trace, over the growth that was estimated.
 """
 

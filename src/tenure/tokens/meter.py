@@ -49,8 +49,9 @@ class SessionMeter:
         self._counts: dict[str, Count] = {}
         self._sums = [0]
         self._uppers = [0]
-        self._bound = sum(counter.bound_text(t) for t in self._texts)
-        self._bounded = 0
+        # Bounds of the texts in front of each message, unedited, and of all of them.
+        self._bytes = [sum(counter.bound_text(t) for t in self._texts)]
+        self._restored = 0
         self._anchor: _Anchor | None = None
         self._plan = Plan()
         self._freed_pairs: list[tuple[int, int]] = []
@@ -60,11 +61,16 @@ class SessionMeter:
     # -- asked by the session ------------------------------------------------------------------
 
     def bound(self, transcript: Transcript) -> int:
-        """Last reported prompt plus byte bounds of what was appended since; no text is read."""
-        for blocks in transcript.blocks[self._bounded :]:
-            self._bound += sum(map(self._counter.bound, blocks))
-        self._bounded = len(transcript)
-        return self._bound
+        """Last reported prompt plus byte bounds of what was appended since; no text is read.
+
+        A report that what was counted has shown to be too low is not built on.
+        """
+        for blocks in transcript.blocks[len(self._bytes) - 1 :]:
+            self._bytes.append(self._bytes[-1] + sum(map(self._counter.bound, blocks)))
+        whole, anchor = self._bytes[-1], self._anchor
+        if anchor is None or self._disproved():
+            return whole
+        return anchor.prompt + self._restored + whole - self._bytes[anchor.length]
 
     def sync(self, transcript: Transcript) -> int:
         """Counts the new blocks; the size of the largest new message, tokens."""
@@ -95,13 +101,12 @@ class SessionMeter:
     def report(self, usage: Usage, length: int, plan: Plan) -> None:
         """Anchors on a reported prompt for the first `length` messages under `plan`."""
         self._anchor = _Anchor(usage.prompt, length, self._freed(plan))
-        self._bound = usage.prompt
-        self._bounded = length
+        self._restored = 0
 
     def replan(self, plan: Plan) -> None:
         """Takes note of a new plan; what an undone edit brings back joins the bound."""
         added, restored = plan.diff(self._plan)
-        self._bound += ceil(sum(self._upper_of(edit) for edit in restored) * self._growth())
+        self._restored += ceil(sum(self._upper_of(edit) for edit in restored) * self._growth())
         self._plan = plan
         if restored or plan.spans:
             self._freed_pairs = self._freed_by_index(plan, plan)
@@ -166,14 +171,22 @@ class SessionMeter:
 
         Worked out anew each time, so that it does not matter when the texts were counted.
         """
+        scale = self._scale()
+        if self._anchor is None or scale is None or scale <= 1 / _SANE:
+            return None
+        return self._anchor, scale if scale < _SANE else 1.0
+
+    def _scale(self) -> float | None:
+        """The last report over the estimate of the same view; None before that was counted."""
         anchor = self._anchor
         if anchor is None or anchor.length >= len(self._sums):
             return None
         estimate = sum(self.overhead) + self._sums[anchor.length] - anchor.freed
-        scale = anchor.prompt / max(1, estimate)
-        if scale <= 1 / _SANE:
-            return None
-        return anchor, scale if scale < _SANE else 1.0
+        return anchor.prompt / max(1, estimate)
+
+    def _disproved(self) -> bool:
+        scale = self._scale()
+        return scale is not None and scale <= 1 / _SANE
 
     def _growth(self) -> float:
         """How much more than our count the provider may find in new text, as far as is known."""

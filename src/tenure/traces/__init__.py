@@ -4,6 +4,6 @@ Invariant: what is whole is read and what is damaged is named; content never rai
 that is no transcript at all.
 """
 
-from tenure.traces.reading import Reading, find, read, read_all
+from tenure.traces.reading import Meant, Reading, find, look_up, read, read_all
 
-__all__ = ["Reading", "find", "read", "read_all"]
+__all__ = ["Meant", "Reading", "find", "look_up", "read", "read_all"]

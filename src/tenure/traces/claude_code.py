@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tenure.core.message import Message, Origin
 from tenure.replay.trace import Damage, Step, Thread, Trace
 from tenure.traces.anthropic_usage import largest_usage
 from tenure.traces.claude_rows import SIDE, Expanded, expand, kind_of
-from tenure.traces.claude_tree import Chain, Node, Row, chains
+from tenure.traces.claude_tree import Node, Row, chains
 from tenure.traces.lines import Records
 from tenure.traces.origins import user_origin
 from tenure.traces.values import as_dict, as_list, main_model, text_of, unix_seconds
@@ -72,17 +72,18 @@ def _threads(
         title = group if number == 1 else f"{group}-{number}"
         tokens = as_dict(as_dict(segment.boundary and segment.boundary.data).get("compactMetadata"))
         before = tokens.get("preTokens")
+        spoken: _Spoken = {}
         for fork, chain in enumerate(chains(segment.nodes) if segment.nodes else []):
-            own = chain.nodes[chain.inherited :]
-            if fork and not any(node.kind == "reply" for node in own):
-                said = sum(node.kind != "other" for node in own)
+            if fork and not any(node.kind == "reply" for node in chain.own):
+                said = sum(node.kind != "other" for node in chain.own)
                 if said:
                     expanded.skipped["abandoned by a rewind"] += said
                 continue
-            steps, tail = _steps(chain)
+            inherited = chain.inherited()
+            steps, tail = _steps(chain.own, inherited, spoken)
             if not steps and not tail and segment.boundary is None:
                 continue
-            damage += _open_pairs(chain)
+            damage += _open_pairs(chain.own, inherited)
             yield Thread(
                 name=f"{title}~{fork}" if fork else title,
                 kind=kind,
@@ -152,23 +153,32 @@ def _parent(
     return home.get(text_of(row.data, "parentUuid"), last)
 
 
-def _steps(chain: Chain) -> tuple[tuple[Step, ...], tuple[Message, ...]]:
+# What was said up to a reply, by the nodes since the reply before it: rewinds share their past.
+_Spoken: TypeAlias = dict[tuple[Node, ...], list[Message]]
+
+
+def _steps(
+    own: Sequence[Node], inherited: Sequence[Node], spoken: _Spoken
+) -> tuple[tuple[Step, ...], tuple[Message, ...]]:
     """The chain's own steps and its unanswered tail; what it inherited arrives with the first."""
-    steps: list[Step] = []
     carried: list[Message] = []
     arrived: list[Node] = []
-    for place, node in enumerate(chain.nodes):
-        if node.kind != "reply":
-            arrived += [node] if node.kind != "other" else []
-            continue
-        carried += _arrivals(arrived)
-        reply = _reply(node)
-        if place < chain.inherited:
-            carried.append(reply)
-        else:
-            steps.append(_step(node, tuple(carried), reply, arrived))
-            carried = []
-        arrived = []
+    for node in inherited:
+        if node.kind == "reply":
+            said = (*arrived, node)
+            if said not in spoken:
+                spoken[said] = [*_arrivals(arrived), _reply(node)]
+            carried += spoken[said]
+            arrived = []
+        elif node.kind != "other":
+            arrived.append(node)
+    steps: list[Step] = []
+    for node in own:
+        if node.kind == "reply":
+            steps.append(_step(node, (*carried, *_arrivals(arrived)), _reply(node), arrived))
+            carried, arrived = [], []
+        elif node.kind != "other":
+            arrived.append(node)
     return tuple(steps), (*carried, *_arrivals(arrived))
 
 
@@ -244,19 +254,34 @@ def _results(row: Row) -> list[str]:
     return [text_of(block, "tool_use_id") for block in blocks if _is_result(block)]
 
 
-def _open_pairs(chain: Chain) -> Iterator[Damage]:
+def _open_pairs(own: Sequence[Node], inherited: Sequence[Node]) -> Iterator[Damage]:
     """The calls that the session went on without a result for, and results without their call."""
     open_calls: dict[str, tuple[str, Row]] = {}
-    for place, node in enumerate(chain.nodes):
-        own = place >= chain.inherited
+    last = len(inherited) - 1
+    while last > 0 and inherited[last].kind != "reply":
+        last -= 1
+    for node in inherited[max(last, 0) :]:
         if node.kind == "reply":
-            for call_id, (tool, row) in open_calls.items() if own else ():
+            open_calls = _calls_of(node)
+        for call_id, _ in _results_of(node):
+            open_calls.pop(call_id, None)
+    for node in own:
+        if node.kind == "reply":
+            for call_id, (tool, row) in open_calls.items():
                 words = f"call {call_id!r} ({tool}) never got a result, yet the session went on"
                 yield Damage(row.line, row.offset, words)
-            rows = node.rows
-            open_calls = {one: (tool, row) for row in rows for one, tool in _calls(row).items()}
-        for row in node.rows if node.kind == "results" else ():
-            for call_id in _results(row):
-                if open_calls.pop(call_id, None) is None and own:
-                    words = f"a result for {call_id!r}, which the reply before did not call"
-                    yield Damage(row.line, row.offset, words)
+            open_calls = _calls_of(node)
+        for call_id, row in _results_of(node):
+            if open_calls.pop(call_id, None) is None:
+                words = f"a result for {call_id!r}, which the reply before did not call"
+                yield Damage(row.line, row.offset, words)
+
+
+def _calls_of(reply: Node) -> dict[str, tuple[str, Row]]:
+    return {one: (tool, row) for row in reply.rows for one, tool in _calls(row).items()}
+
+
+def _results_of(node: Node) -> list[tuple[str, Row]]:
+    if node.kind != "results":
+        return []
+    return [(call_id, row) for row in node.rows for call_id in _results(row)]

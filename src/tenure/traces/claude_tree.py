@@ -36,75 +36,129 @@ class Node:
     parent: Node | None = None
 
 
-class Chain(NamedTuple):
-    """One conversation: its nodes in file order, the first `inherited` of another chain."""
+@dataclass(eq=False, slots=True)
+class Chain:
+    """One conversation: its own nodes in file order, and the one that it left at the first of them.
 
-    nodes: list[Node]
-    inherited: int = 0
+    What it inherits is made when asked for: most rewinds end before a reply, and a file of many has
+    the same beginning as often.
+    """
+
+    own: list[Node]
+    _left: Chain | None
+    _tree: _Tree
+
+    def inherited(self) -> list[Node]:
+        """What had been said when its first node was, in file order."""
+        pieces: list[list[Node]] = []
+        chain = self
+        while chain._left is not None:
+            pieces.append(self._tree.before(chain.own[0], until=chain._left.above))
+            chain = chain._left
+        return [node for piece in reversed(pieces) for node in piece]
+
+    @property
+    def above(self) -> Node | None:
+        """The node that its first one hangs on; None for the live conversation."""
+        return self.own[0].parent if self._left is not None else None
 
 
 def chains(nodes: Sequence[Node]) -> list[Chain]:
-    """The live conversation first, then each one that was abandoned, in file order."""
+    """The live conversation first, then each one that was abandoned, in file order.
+
+    A group of nodes is a first node with all that hangs on it (at the beginning: all nodes). Its
+    live ones are a chain, and each tree of others that hangs on them is a group in its turn.
+    """
+    tree = _Tree.of(nodes)
     found: list[Chain] = []
-    waiting: deque[tuple[Sequence[Node], list[Node]]] = deque([(nodes, [])])
+    waiting: deque[tuple[list[Node], Chain | None]] = deque([(tree.tops, None)])
     while waiting:
-        members, inherited = waiting.popleft()
-        live, branches = _split(members)
-        found.append(Chain([*inherited, *live], len(inherited)))
-        for branch in branches:
-            waiting.append((branch, _before(branch[0], [*inherited, *live])))
+        tops, left = waiting.popleft()
+        live, branches = tree.split(tops)
+        chain = Chain(live, left, tree)
+        found.append(chain)
+        waiting += [([first], chain) for first in branches]
     return found
 
 
-def _split(nodes: Sequence[Node]) -> tuple[list[Node], list[list[Node]]]:
-    """The live nodes, and the abandoned ones by the fork they hang on."""
-    path = _path_to(_leaf(nodes))
-    live: list[Node] = []
-    beside: set[Node] = set()  # off the live path, but sent: parallel results and what follows them
-    branch_of: dict[Node, int] = {}
-    branches: list[list[Node]] = []
-    kept: set[Node] = set()
-    for node in nodes:
-        parent = node.parent
-        parallel = (node.kind == "results" and parent in kept) or parent in beside
-        if parallel and node.kind != "reply" and node not in path:
-            beside.add(node)
-        idle = node.kind == "other" and parent not in branch_of
-        if node in path or node in beside or idle:
-            kept.add(node)
+@dataclass(slots=True)
+class _Tree:
+    """The nodes by parent, in file order, `tops` being those without one. `ends` has of each node
+    the last one below it that says something: where that conversation stood when it ended."""
+
+    tops: list[Node] = field(default_factory=list)
+    children: dict[Node, list[Node]] = field(default_factory=dict)
+    results: dict[Node, list[Node]] = field(default_factory=dict)
+    ends: dict[Node, Node] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node]) -> _Tree:
+        """The tree of nodes of which each stands behind its parent."""
+        tree = cls()
+        for node in nodes:
+            parent = node.parent
+            if parent is None:
+                tree.tops.append(node)
+                continue
+            tree.children.setdefault(parent, []).append(node)
+            if node.kind == "results" and parent.kind == "reply":
+                tree.results.setdefault(parent, []).append(node)
+        for node in reversed(nodes):
+            end = tree.ends.setdefault(node, node)
+            if node.parent is not None:
+                best = tree.ends.get(node.parent, node.parent)
+                tree.ends[node.parent] = max(best, end, key=_tells)
+        return tree
+
+    def split(self, tops: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        """The live nodes of the group below these, and the first node of each abandoned branch."""
+        path = _path(max((self.ends[top] for top in tops), key=_tells), until=tops[0].parent)
+        live: list[Node] = []
+        branches: list[Node] = []
+        beside: set[Node] = set()  # off the live path, but sent: parallel results and what follows
+        waiting: list[tuple[Node, bool]] = [(top, False) for top in tops]
+        while waiting:
+            node, parallel = waiting.pop()
+            if parallel and node.kind != "reply" and node not in path:
+                beside.add(node)
+            elif node not in path and node.kind != "other":
+                branches.append(node)
+                continue
             live.append(node)
-            continue
-        branch = branch_of.get(parent) if parent is not None else None
-        if branch is None:
-            branch = len(branches)
-            branches.append([])
-        branch_of[node] = branch
-        branches[branch].append(node)
-    return live, branches
+            waiting += [
+                (child, child.kind == "results" or node in beside)
+                for child in self.children.get(node, ())
+            ]
+        live.sort(key=_number)
+        branches.sort(key=_number)
+        return live, branches
+
+    def before(self, first: Node, until: Node | None) -> list[Node]:
+        """Its ancestors below `until`, and the results of replies among them that came before it."""
+        said: set[Node] = set()
+        for node in _path(first.parent, until):
+            said.add(node)
+            for child in self.results.get(node, ()):
+                if child.number >= first.number:
+                    break
+                said.add(child)
+        return sorted(said, key=_number)
 
 
-def _leaf(nodes: Sequence[Node]) -> Node:
-    """The last node that says something: where the session stood when it ended."""
-    return next((node for node in reversed(nodes) if node.kind != "other"), nodes[-1])
+def _tells(node: Node) -> tuple[bool, int]:
+    """Of several nodes the conversation ends with the one for which this is greatest."""
+    return node.kind != "other", node.number
 
 
-def _path_to(leaf: Node) -> set[Node]:
+def _path(leaf: Node | None, until: Node | None) -> set[Node]:
+    """A node and its ancestors, up to the one below `until`."""
     path: set[Node] = set()
-    node: Node | None = leaf
-    while node is not None:
+    node = leaf
+    while node is not None and node is not until:
         path.add(node)
         node = node.parent
     return path
 
 
-def _before(first: Node, nodes: list[Node]) -> list[Node]:
-    """What had been said when `first`, a child of one of the nodes, was."""
-    path = _path_to(first)
-    said = [node for node in nodes if node in path]
-    replies = {node for node in said if node.kind == "reply"}
-    return [
-        node
-        for node in nodes
-        if node.number < first.number
-        and (node in path or (node.kind == "results" and node.parent in replies))
-    ]
+def _number(node: Node) -> int:
+    return node.number

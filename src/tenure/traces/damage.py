@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
+
+from tenure.core.nesting import MAX_NESTING, nests_too_deep
 
 _DECODER = json.JSONDecoder(strict=False)
 _SPACE = " \t\r\n\x00"
 _ATTEMPTS = 2_000
+_ARGUMENTS = ("arguments", "input")
 _NULS = re.compile("\x00+")
 _BLANKS = re.compile(r"[ \t\r\n\x00]*")
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
@@ -34,10 +37,11 @@ class Found(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """text[start:end] is the rest of a record that is gone."""
+    """text[start:end] is the rest of a record that is gone; `deep` when nesting is the reason."""
 
     start: int
     end: int
+    deep: bool = False
 
 
 class NotJson(Exception):
@@ -49,8 +53,18 @@ class NotJson(Exception):
         self.position = position
 
 
+class TooDeep(NotJson):
+    """The value at this place nests deeper than tenure reads; it ends before `position`."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(f"nested more than {MAX_NESTING} levels deep", position)
+
+
 def parse(text: str) -> Any:
-    """The one JSON value of a text, control characters in strings allowed; raises `NotJson`."""
+    """The one JSON value of a text, control characters in strings allowed; raises `NotJson`.
+
+    Raises `TooDeep`, which is one, for a value that nests beyond `core.nesting`.
+    """
     value, end = parse_at(text, len(text) - len(text.lstrip(_SPACE)))
     if text[end:].strip(_SPACE):
         raise NotJson("more follows the first value", end)
@@ -60,13 +74,49 @@ def parse(text: str) -> Any:
 def parse_at(text: str, start: int) -> tuple[Any, int]:
     """The JSON value that begins at `start`, and where it ends; raises `NotJson`."""
     try:
-        return _DECODER.raw_decode(text, start)
+        value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise NotJson(error.msg, error.pos) from error
     except RecursionError as error:
-        raise NotJson("nested too deep", len(text)) from error
+        raise TooDeep(len(text)) from error
     except ValueError as error:  # an integer of more digits than Python reads
         raise NotJson(str(error), len(text)) from error
+    if _too_deep(text, start, end, value):
+        raise TooDeep(end)
+    return value, end
+
+
+def _too_deep(text: str, start: int, end: int, value: Any) -> bool:
+    """Whether the value at text[start:end], or the JSON text of a call's arguments in it, nests too
+    deep. Counting brackets is quick, and settles it for nearly every record."""
+    if text.count("[", start, end) + text.count("{", start, end) <= MAX_NESTING:
+        return False
+    if nests_too_deep(value):
+        return True
+    return any(map(_spells_too_deep, _spelled_arguments(value)))
+
+
+def _spelled_arguments(value: Any) -> Iterator[str]:
+    """The texts that may be JSON of a call's arguments, wherever they stand."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield from (one[key] for key in _ARGUMENTS if isinstance(one.get(key), str))
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _spells_too_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_NESTING:
+        return False
+    try:
+        return nests_too_deep(json.loads(text))
+    except RecursionError:
+        return True
+    except ValueError:  # no JSON: nobody will read it as such
+        return False
 
 
 def with_literal_escapes(text: str) -> str:
@@ -110,6 +160,9 @@ def _salvage_piece(
         if found is None:
             failed += 1
             lost_from = at if lost_from is None else lost_from
+        elif isinstance(found, Lost):
+            parts += [found] if lost_from is None else [Lost(lost_from, at), found]
+            failed, lost_from = failed + 1, None
         else:
             lost_from = at if lost_from is None and found.start > at else lost_from
             if lost_from is not None:
@@ -125,12 +178,17 @@ def _salvage_piece(
 
 def _record_at(
     text: str, at: int, shapes: Collection[frozenset[str]], *, after_loss: bool
-) -> tuple[Found | None, int]:
-    """The record that begins at `at` or was swallowed by a cut one there, and where to go on."""
+) -> tuple[Found | Lost | None, int]:
+    """The record that begins at `at` or was swallowed by a cut one there, and where to go on.
+
+    A loss for a record that is whole and nests too deep, None where none begins.
+    """
     if text[at] not in "{[":
         return None, _next_brace(text, at + 1)
     try:
         value, end = parse_at(text, at)
+    except TooDeep as error:
+        return Lost(at, error.position, deep=True), error.position
     except NotJson as error:
         position = max(error.position, at + 1)
         swallowed = _swallowed(text, at, position, shapes)

@@ -15,11 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tenure.core.nesting import MAX_NESTING
 from tenure.replay.trace import Damage
 from tenure.traces.damage import Found, Lost, NotJson, parse, salvage, with_literal_escapes
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
+TOO_DEEP = f"a record nested more than {MAX_NESTING} levels deep"
+"""How the damage of a record begins that is whole and can't be read all the same."""
+
 # A byte that is no UTF-8 is decoded to one of these, so that characters still count bytes.
 _REPLACED = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
 
@@ -179,6 +183,11 @@ def _recover(found: Records, damaged: list[_Line]) -> None:
 
 
 def _recover_line(found: Records, line: _Line, shapes: set[frozenset[str]]) -> None:
+    if not line.text.strip("\x00 \t\r\n"):
+        nuls = line.text.count("\x00")
+        empty = f"{nuls} NUL {'byte' if nuls == 1 else 'bytes'} and nothing else: skipped"
+        found.damage.append(Damage(line.number, line.offset, empty))
+        return
     text = line.text.translate(_REPLACED)
     repairs = [f"{_bad_bytes(line.text)} bytes that are no UTF-8 read as U+FFFD"]
     repairs = repairs if text != line.text else []
@@ -218,8 +227,10 @@ def _recover_parts(found: Records, line: _Line, parts: list[Found | Lost]) -> No
             continue
         torn = part is parts[-1] and not line.ended
         kind = f"torn last line at byte {start}" if torn else "a record is cut off"
-        words = f"{kind}: {end - start} bytes lost{_read(whole)}"
-        found.damage.append(Damage(line.number, start, words))
+        words = f"{kind}: {end - start} bytes lost"
+        if part.deep:
+            words = f"{TOO_DEEP}: {end - start} bytes skipped"
+        found.damage.append(Damage(line.number, start, f"{words}{_read(whole)}"))
     if whole == len(parts):
         words = f"{whole} records welded into one line: all are read"
         found.damage.append(Damage(line.number, line.offset, words))

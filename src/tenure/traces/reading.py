@@ -6,22 +6,30 @@ Invariant: the format is told by content, never by name; a file that is no trans
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenure.errors import WireError
 from tenure.replay.trace import Trace
 from tenure.traces import codex
 from tenure.traces.anthropic_messages import is_anthropic, read_anthropic_messages
 from tenure.traces.claude_code import read_claude_code
-from tenure.traces.lines import Record, Records, read_records
+from tenure.traces.lines import TOO_DEEP, Record, Records, read_records
 from tenure.traces.openai_chat import is_message, messages_in, read_openai_chat
 from tenure.traces.values import as_dict, text_of
 
 KNOWN = "claude-code, codex, openai-chat, anthropic-messages"
 _SUFFIXES = (".jsonl", ".json", ".ndjson", ".gz", ".traj")
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+_DEVICES = frozenset(_KINDS) - {stat.S_IFIFO}
 _CLAUDE_TYPES = frozenset(
     "user assistant system summary file-history-snapshot queue-operation progress attachment".split()
 )
@@ -31,10 +39,14 @@ def read(path: str | Path) -> list[Trace]:
     """The sessions that a file holds, most often one.
 
     Raises `WireError` when the file cannot be opened or is no transcript we know, naming what was
-    found.
+    found. A pipe that is named is read to its end, as a shell's `<(...)` is; a device is refused.
     """
     path = Path(path)
     try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+        if kind in _DEVICES:
+            words = f"{str(path)!r} is {_KINDS[kind]}, no file: name a file, or a pipe that ends"
+            raise WireError(words, path=str(path))
         found = read_records(path)
     except OSError as error:
         words = f"{str(path)!r} cannot be read: {error.strerror or error}"
@@ -48,26 +60,50 @@ def read(path: str | Path) -> list[Trace]:
     return reader(found, _name(path), path)
 
 
+class Meant(NamedTuple):
+    """What paths mean: the files to read, and why something else that they hit is none."""
+
+    files: list[Path]
+    skipped: list[WireError]
+
+
 def find(paths: Sequence[str]) -> list[Path]:
     """The files that the paths mean, each once: files, folders with all below them, and patterns.
 
     Of a folder the files that may be transcripts by their suffix: .jsonl, .json, .ndjson, .traj
     and .gz. Raises `WireError` for a path that names nothing.
     """
+    return look_up(paths).files
+
+
+def look_up(paths: Sequence[str]) -> Meant:
+    """What `find` gives, and the pipes, sockets, devices and broken links among the hits.
+
+    Reading those may never end, so a folder or a pattern does not bring them in; a pipe is read
+    when it is named itself.
+    """
     files: dict[Path, None] = {}
+    skipped: dict[Path, WireError] = {}
     for name in paths:
         path = Path(name)
         if path.is_dir():
-            meant = _below(path)
+            hits = _below(path)
         elif path.exists():
-            meant = [path]
+            files[path] = None
+            continue
         else:
-            hits = _matches(name)
-            meant = [one for hit in hits for one in (_below(hit) if hit.is_dir() else [hit])]
-            if not hits:
+            found = _matches(name)
+            hits = [one for hit in found for one in (_below(hit) if hit.is_dir() else [hit])]
+            if not found:
                 raise WireError(f"{name!r} names no file, no folder and no pattern", path=name)
-        files.update(dict.fromkeys(meant))
-    return list(files)
+        for hit in hits:
+            kind = _strange(hit)
+            if kind:
+                words = f"{str(hit)!r} is {kind}, no file: skipped"
+                skipped[hit] = WireError(words, path=str(hit))
+            else:
+                files[hit] = None
+    return Meant(list(files), [error for hit, error in skipped.items() if hit not in files])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +122,9 @@ def read_all(paths: Sequence[str]) -> Reading:
     """
     named = {Path(name) for name in paths}
     traces: list[Trace] = []
-    skipped: list[WireError] = []
-    for path in find(paths):
+    meant = look_up(paths)
+    skipped = meant.skipped
+    for path in meant.files:
         try:
             traces += read(path)
         except WireError as error:
@@ -107,7 +144,18 @@ def _matches(pattern: str) -> list[Path]:
 
 def _below(folder: Path) -> list[Path]:
     inside = (path for path in folder.rglob("*") if path.name.endswith(_SUFFIXES))
-    return sorted(path for path in inside if path.is_file())
+    return sorted(path for path in inside if not path.is_dir())
+
+
+def _strange(path: Path) -> str:
+    """What a path is that is no regular file, else ""; one that can't be asked is left to `read`."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "a broken link"
+    except OSError:
+        return ""
+    return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a special file")
 
 
 def _name(path: Path) -> str:
@@ -156,9 +204,12 @@ def _chat_reader(records: Iterable[Record]) -> Callable[[Records, str, Path], li
 def _words(found: Records) -> str:
     """What a file holds that is no transcript."""
     if not found.records:
-        # Without a single record the damage of its lines means nothing, but for a broken archive.
-        packed = next((one.words for one in found.damage if "gzip" in one.words), "")
-        return packed or ("it holds no JSON record" if found.damage else "it is empty")
+        # Without a single record the damage of its lines means nothing, but for a broken archive
+        # and for a record that was whole.
+        deep = (f"line {one.line} is {one.words}" for one in found.damage if TOO_DEEP in one.words)
+        packed = (one.words for one in found.damage if "gzip" in one.words)
+        none = "it holds no JSON record" if found.damage else "it is empty"
+        return next(packed, "") or next(deep, "") or none
     first = found.records[0].value
     if isinstance(first, list):
         return f"{len(found.records)} JSON values, the first an array of {len(first)}"

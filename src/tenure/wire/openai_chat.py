@@ -94,7 +94,9 @@ class OpenAIChat:
         if is_object(legacy):
             text = arguments_json(legacy.get("arguments"))
             tool = text_of(legacy.get("name"))
-            found.append(Lens(("function_call",), BlockKind.TOOL_CALL, text, "", tool))
+            found.append(
+                Lens(("function_call",), BlockKind.TOOL_CALL, text, "", tool, paired=False)
+            )
         return found
 
     def call(self, block: Block, message: Message) -> ToolCall:
@@ -221,7 +223,10 @@ def _text_lens(path: Path, text: str, *, by_user: bool) -> Lens:
 def _result_lens(data: JsonObject) -> Lens:
     text, media = result_text(data.get("content"))
     call, tool = id_of(data.get("tool_call_id")), text_of(data.get("name"))
-    return Lens(("content",), BlockKind.TOOL_RESULT, text, call, tool, media, origin=Origin.TOOL)
+    return Lens(
+        ("content",), BlockKind.TOOL_RESULT, text, call, tool, media,
+        origin=Origin.TOOL, paired=data.get("role") != "function",
+    )  # fmt: skip
 
 
 def _call_lens(path: Path, call: Any) -> Lens:

@@ -32,6 +32,7 @@ from tenure.wire.values import (
     arguments_json,
     at_path,
     call_arguments,
+    call_of_output,
     id_of,
     is_array,
     is_harness,
@@ -95,7 +96,7 @@ class OpenAIResponses:
             return [Lens((field,), BlockKind.TOOL_CALL, text, call, tool)] if field in data else []
         if kind in _TEXT_OUTPUTS and "output" in data:
             text, media = result_text(data["output"])
-            call = id_of(data.get("call_id") or data.get("id"))
+            call = id_of(call_of_output(data))
             return [
                 Lens(("output",), BlockKind.TOOL_RESULT, text, call, "", media, origin=Origin.TOOL)
             ]

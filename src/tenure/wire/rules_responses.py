@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tenure.core.message import JsonObject
 from tenure.core.legal import Violation
-from tenure.wire.values import text_of
+from tenure.wire.values import call_of_output, text_of
 
 CLIENT_CALLS = frozenset(
     {
@@ -53,7 +53,7 @@ def violations(messages: Sequence[JsonObject]) -> list[Violation]:
         if kind in CLIENT_CALLS:
             pairs.open(str(item.get("call_id")), number)
         elif kind in CALL_OUTPUTS:
-            pairs.close(str(item.get("call_id") or item.get("id")), number)
+            pairs.close(str(call_of_output(item)), number)
         elif kind == "message":
             if item.get("role") != "assistant":
                 last_said = number

@@ -57,6 +57,12 @@ def id_of(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
+def call_of_output(item: JsonObject) -> Any:
+    """The call id that an output item of Responses answers; older ones spell it `id`."""
+    call = item.get("call_id")
+    return item.get("id") if call is None else call
+
+
 def plain_json(value: Any) -> str:
     """JSON text for reading: sorted keys, no escapes beyond need."""
     try:
