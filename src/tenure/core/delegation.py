@@ -66,7 +66,8 @@ def confirmed(
         after = max(0, edit.reason.tokens_before - report.tokens)
         if edit.applied and targets == edit.targets:
             continue
-        reason = replace(edit.reason, tokens_after=after)
+        # Its price was counted when it was asked for.
+        reason = replace(edit.reason, tokens_after=after, price=0.0)
         changed.append((edit, replace(edit, targets=targets, reason=reason, applied=True)))
     return changed
 

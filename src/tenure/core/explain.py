@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tenure.core.edit import Edit
+from tenure.core.mending import Kept
 from tenure.core.policy import Ledger
 
 
@@ -34,7 +35,8 @@ class Explanation:
     """What was left out of a view, why, what it saved, and how to get it back.
 
     `model` names the profile that prices and limits were taken from; `unreported` counts replies
-    that came without usage, whose cost is estimated from the prompt alone.
+    that came without usage, whose cost is estimated from the prompt alone; `mends` are what was set
+    right in the copy that leaves, so that the provider takes it.
     """
 
     policy: str
@@ -44,6 +46,7 @@ class Explanation:
     occupancy: Occupancy
     ledger: Ledger
     edits: tuple[Edit, ...]
+    mends: tuple[Kept, ...] = ()
 
     def __str__(self) -> str:
         o = self.occupancy
@@ -54,6 +57,9 @@ class Explanation:
         lines = [head]
         if self.unreported:
             lines.append(f"{self.unreported} replies came without usage: their cost is estimated")
+        if self.mends:
+            lines.append(f"{len(self.mends)} mends of the outgoing copy keep it legal")
+            lines += [f"  {mend_line(m)}" for m in self.mends]
         if not self.edits:
             return "\n".join([*lines, "nothing was left out"])
         freed = sum(e.reason.tokens_before - e.reason.tokens_after for e in self.edits)
@@ -77,6 +83,7 @@ class Explanation:
             "occupancy": asdict(self.occupancy),
             "ledger": asdict(self.ledger),
             "edits": [as_dict(e) for e in self.edits],
+            "mends": [mend_as_dict(m) for m in self.mends],
         }
 
 
@@ -89,6 +96,22 @@ def line(edit: Edit) -> str:
         f"step {r.step}, {r.when}: {what}{r.words}; "
         f"{r.tokens_before:,} to {r.tokens_after:,} tokens{where}"
     )
+
+
+def mend_line(kept: Kept) -> str:
+    """One mend as a line of text."""
+    where = f" [{kept.handle}]" if kept.handle else ""
+    return f"{kept.mend.rule}, {kept.source or 'the head'}: {kept.mend.words}{where}"
+
+
+def mend_as_dict(kept: Kept) -> dict[str, Any]:
+    """One mend as JSON values."""
+    return {
+        "rule": kept.mend.rule,
+        "message": kept.source,
+        "words": kept.mend.words,
+        "handle": kept.handle,
+    }
 
 
 def as_dict(edit: Edit) -> dict[str, Any]:

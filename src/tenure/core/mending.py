@@ -7,8 +7,9 @@ whole request (pictures, cache marks) demands it. The transcript and the plan ar
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -27,18 +28,45 @@ class Kept(NamedTuple):
     handle: str
 
 
-@dataclass(frozen=True, slots=True)
 class Copy:
     """A legal copy of a view. `messages[: ends[n]]` stand for the first n + 1 entries.
 
-    The lists grow in place with the view and are replaced, never changed, by a mend: read only,
-    and only up to the length that `ends` had when the copy was made.
+    The lists grow in place with the view and are replaced, never changed, by a mend: read only, and
+    only up to the `count` of messages that there were when the copy was handed out.
     """
 
-    head: JsonObject
-    messages: list[Message]
-    ends: list[int]
-    mends: tuple[Kept, ...] = ()
+    __slots__ = ("_raws", "data", "ends", "head", "mends", "messages")
+
+    def __init__(
+        self,
+        head: JsonObject,
+        messages: list[Message],
+        ends: list[int],
+        mends: tuple[Kept, ...] = (),
+    ) -> None:
+        self.head = head
+        self.messages = messages
+        self.ends = ends
+        self.mends = mends
+        self.data: list[JsonObject] = [message.data for message in messages]
+        self._raws: list[bytes] = []
+
+    @property
+    def count(self) -> int:
+        """How many messages there are now."""
+        return len(self.messages)
+
+    @property
+    def raws(self) -> list[bytes]:
+        """The JSON text of each message, made once."""
+        self._raws.extend(m.raw for m in self.messages[len(self._raws) :])
+        return self._raws
+
+    def grow(self, entry: Entry) -> None:
+        """Takes in the next entry as it is."""
+        self.messages.append(entry.message)
+        self.data.append(entry.message.data)
+        self.ends.append(len(self.messages))
 
 
 class Mender:
@@ -51,9 +79,13 @@ class Mender:
         self._checker = wire.checker(terms)
         self._view: View | None = None
         self._entries: list[Entry] = []
-        self._data: list[JsonObject] = []
         self._copy = Copy(terms.head, [], [])
         self._sent = (0, self._copy)
+
+    @property
+    def mends(self) -> tuple[Kept, ...]:
+        """What was mended in the last copy, in order."""
+        return self._copy.mends
 
     def update(self, view: View) -> Copy:
         """The copy of a view that follows the one that was last sent."""
@@ -65,12 +97,10 @@ class Mender:
         self._truncate(keep)
         fresh = view.entries[keep:]
         self._entries += fresh
-        copy = self._copy
         for entry in fresh:
-            copy.messages.append(entry.message)
-            copy.ends.append(len(copy.messages))
-            self._data.append(entry.message.data)
-        if self._mendable():
+            self._copy.grow(entry)
+        rules = self._wire.rules
+        if any(rules[v.rule].mend for v in self.violations()):
             self._mend()
         return self._copy
 
@@ -79,45 +109,42 @@ class Mender:
         self._sent = (len(self._entries), self._copy)
 
     def violations(self) -> list[Violation]:
-        """The rules that the last copy still breaks, for want of a mend."""
-        return self._checker.check(self._data)
+        """The rules that the last copy breaks."""
+        return self._checker.check(self._copy.data)
 
-    def _mendable(self) -> bool:
-        rules = self._wire.rules
-        return any(rules[v.rule].mend for v in self.violations())
+    def lost(self, handle: str) -> bytes | None:
+        """The JSON text of what a mend took away; None when it is not one of its handles."""
+        return next((kept.mend.lost for kept in self.mends if kept.handle == handle), None)
 
     def _mend(self) -> None:
         old = self._copy
-        terms = replace(self._terms, head=old.head)
-        mended = self._wire.mend(self._data, terms)
+        mended = self._wire.mend(old.data, replace(self._terms, head=old.head))
         messages: list[Message] = []
         ends_of: list[int] = []
-        for message, data, group in zip(old.messages, self._data, mended.groups, strict=True):
-            messages += [message if new is data else _respelled(message, new) for new in group]
+        for message, group in zip(old.messages, mended.groups, strict=True):
+            messages += [
+                message if new is message.data else _respelled(message, new) for new in group
+            ]
             ends_of.append(len(messages))
         ends = [ends_of[end - 1] if end else 0 for end in old.ends]
         kept = tuple(self._keep(mend, old.ends) for mend in mended.mends)
         self._copy = Copy(mended.head, messages, ends, (*old.mends, *kept))
-        self._data = [message.data for message in messages]
 
     def _keep(self, mend: Mend, ends: Sequence[int]) -> Kept:
-        source = self._source(mend.message, ends) if mend.message >= 0 else ""
+        source = "" if mend.message < 0 else self._source(mend.message, ends)
         if not mend.lost:
             return Kept(source, mend, "")
         name = b"\0".join((self._nonce.encode(), source.encode(), mend.lost))
         return Kept(source, mend, "r-" + blake2b(name, digest_size=5).hexdigest())
 
     def _source(self, number: int, ends: Sequence[int]) -> str:
-        at = next(at for at, end in enumerate(ends) if end > number)
-        return self._entries[at].sources[0]
+        return self._entries[bisect_right(ends, number)].sources[0]
 
     def _back_to_sent(self) -> None:
         """Forgets a copy that was made but never left."""
-        count, copy = self._sent
-        if copy is not self._copy:
-            self._copy = copy
-            self._data = [message.data for message in copy.messages]
+        count, self._copy = self._sent
         self._truncate(count)
+        self._sent = (count, self._copy)
 
     def _truncate(self, count: int) -> None:
         """Forgets what stands for the entries from number `count` on."""
@@ -129,7 +156,6 @@ class Mender:
         mends = tuple(kept for kept in copy.mends if kept.source not in gone)
         self._copy = Copy(copy.head, copy.messages[:end], copy.ends[:count], mends)
         self._entries = self._entries[:count]
-        self._data = self._data[:end]
 
 
 def _same(earlier: Sequence[Entry], later: Sequence[Entry]) -> int:

@@ -86,6 +86,13 @@ class Dialect(Protocol):
     def call(self, block: Block, message: Message) -> ToolCall:
         """The tool call that a TOOL_CALL block is."""
 
+    def delegating(self, head: JsonObject, wanted: Sequence[Wanted]) -> JsonObject:
+        """The head that also asks for these edits of the provider's own; the head as it is where
+        there are none."""
+
+    def applied(self, reply: JsonObject) -> Sequence[Applied]:
+        """What a reply says that the provider's own edits did."""
+
     def tool(self, name: str, description: str, schema: JsonObject) -> JsonObject:
         """The definition of a client-side tool."""
 

@@ -114,15 +114,24 @@ def _searcher(pattern: str) -> Callable[[str], bool]:
     return lambda line: pattern in line
 
 
-def answer(transcript: Transcript, plan: Plan, arguments: Any) -> str | list[JsonObject]:
+def answer(
+    transcript: Transcript,
+    plan: Plan,
+    arguments: Any,
+    lost: Callable[[str], bytes | None] = lambda _: None,
+) -> str | list[JsonObject]:
     """What a recall call gets: a text, or content parts when pictures or documents come with it.
 
-    RecallError with words for the model when it can't be given.
+    `lost` finds what a mend took away. RecallError with words for the model when it can't be given.
     """
     if not isinstance(arguments, dict) or not isinstance(arguments.get("handle"), str):
         raise RecallError("recall needs a handle, a string such as 't-4f9c21ab'")
     lines, pattern = (str(arguments.get(k) or "") for k in ("lines", "pattern"))
-    blocks = _blocks(transcript, _edit(plan, arguments["handle"].strip("[] ")))
+    handle = arguments["handle"].strip("[] ")
+    gone = lost(handle)
+    if gone is not None:
+        return select(gone.decode(), lines=lines, pattern=pattern)
+    blocks = _blocks(transcript, _edit(plan, handle))
     text = select("\n".join(b.text for b in blocks), lines=lines, pattern=pattern)
     media = [part for b in blocks for part in b.media] if not lines and not pattern else []
     if not media:

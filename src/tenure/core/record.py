@@ -50,12 +50,14 @@ class PlanChanged:
 @dataclass(frozen=True, slots=True)
 class Requested:
     """A request was made over the first `length` messages, estimated at `tokens` of input, and
-    asked for `max_tokens` of output (0: nothing was sent, e.g. in a fork's past)."""
+    asked for `max_tokens` of output (0: nothing was sent, e.g. in a fork's past). `exact` says that
+    the provider counted the tokens."""
 
     length: int
     tokens: int
     at: float
     max_tokens: int = 0
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,8 @@ def encode(record: Record) -> bytes:
         case PlanChanged(added=added, removed=removed):
             body["added"] = [_from_edit(e) for e in added]
             body["removed"] = [_from_edit(e) for e in removed]
-        case Requested(length=length, tokens=tokens, max_tokens=max_tokens):
-            body |= {"length": length, "tokens": tokens, "max_tokens": max_tokens}
+        case Requested(length=length, tokens=tokens, max_tokens=max_tokens, exact=exact):
+            body |= {"length": length, "tokens": tokens, "max_tokens": max_tokens, "exact": exact}
         case Reported(usage=usage):
             body["usage"] = asdict(usage) if usage else None
         case Recalled(handle=handle, price=price):
@@ -175,7 +177,9 @@ _READERS: dict[str, Callable[[Any, float], Record]] = {
     "PlanChanged": lambda b, at: PlanChanged(
         tuple(_to_edit(e) for e in b["added"]), tuple(_to_edit(e) for e in b["removed"]), at
     ),
-    "Requested": lambda b, at: Requested(b["length"], b["tokens"], at, b["max_tokens"]),
+    "Requested": lambda b, at: Requested(
+        b["length"], b["tokens"], at, b["max_tokens"], b["exact"]
+    ),
     "Reported": lambda b, at: Reported(Usage(**b["usage"]) if b["usage"] else None, at),
     "Cancelled": lambda _, at: Cancelled(at),
     "Recalled": lambda b, at: Recalled(b["handle"], b["price"], at),

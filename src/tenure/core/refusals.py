@@ -10,12 +10,13 @@ from typing import Any
 
 from tenure.core.budget import Budget
 from tenure.core.edit import Edit
+from tenure.core.legal import Violation
 from tenure.core.message import BlockKind, Message, Origin
 from tenure.core.nesting import MAX_NESTING, nests_too_deep
 from tenure.core.plan import Plan
 from tenure.core.protocols import Wire
 from tenure.core.transcript import Transcript
-from tenure.errors import BudgetError, SessionError, WireError
+from tenure.errors import BudgetError, RequestError, SessionError, WireError
 
 
 def while_open(outgoing: object, what: str) -> None:
@@ -101,6 +102,21 @@ def unreadable(wire: Wire, messages: Sequence[Message], kind: type[WireError]) -
                 f"a message can't be read as JSON values: {error}; nothing was stored",
                 format=wire.name,
             ) from error
+
+
+def illegal(wire: Wire, violations: Sequence[Violation]) -> None:
+    """A request that the provider would refuse and that has no right mend."""
+    fatal = [v for v in violations if wire.rules[v.rule].fatal]
+    if not fatal:
+        return
+    first, more = fatal[0], f" (and {len(fatal) - 1} more)" if len(fatal) > 1 else ""
+    where = f"message {first.message}" if first.message >= 0 else "the request"
+    raise RequestError(
+        f"{where} breaks the rule {first.rule}: {first.words}{more}; no mend is right for it, and "
+        "the provider would refuse the request",
+        format=wire.name,
+        path=".".join(map(str, first.path)),
+    )
 
 
 def undo_behind_thinking(transcript: Transcript, plan: Plan, edits: Sequence[Edit]) -> None:

@@ -8,15 +8,18 @@ times and the handle nonce come in by argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from tenure.core import recall, refusals
+from tenure.core import delegation, recall, refusals
 from tenure.core.budget import Budget
 from tenure.core.command import CountExactly, Flow, SaveRecords
-from tenure.core.edit import Edit
+from tenure.core.delegation import Wanted
+from tenure.core.edit import Delegated, Edit
 from tenure.core.explain import Explanation, Occupancy
+from tenure.core.legal import Terms
 from tenure.core.marks import Marks
+from tenure.core.mending import Copy, Mender
 from tenure.core.message import JsonObject, Message
 from tenure.core.plan import Plan
 from tenure.core.policy import Ledger, Policy, SessionMeter, Situation
@@ -56,17 +59,25 @@ class Parts:
     profile: Profile
     price: Callable[[Usage], float]
     recall: bool = True
+    # What the rules of the wire depend on, but for the head, which the log begins with.
+    terms: Terms = field(default_factory=Terms)
+    # Whether the provider's own edits may be asked for.
+    delegates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """The request to send now: its view, its estimated input tokens, its max_tokens, and where its
-    cache marks go (`core.marks`)."""
+    """The request to send now: its view and the legal copy of it that leaves (its first `count`
+    messages), its estimated input tokens, its max_tokens, where its cache marks go (`core.marks`),
+    and the provider's own edits to ask for."""
 
     view: View
     tokens: int
     max_tokens: int
     marks: tuple[int, ...]
+    copy: Copy
+    count: int
+    wanted: tuple[Wanted, ...] = ()
 
 
 class _Size(NamedTuple):
@@ -75,6 +86,7 @@ class _Size(NamedTuple):
     tokens: int
     estimate: int
     upper: int
+    exact: bool = False
 
 
 class SessionMachine:
@@ -97,6 +109,7 @@ class SessionMachine:
         # The last request, until the plan changes: given up, it may be made again.
         self._asked: Requested | None = None
         self._view = View(self.plan, [], 0)
+        self._mender = Mender(parts.wire, parts.terms)
         self._marks = Marks()
         # The records of the log that are folded.
         self.length = 0
@@ -138,13 +151,17 @@ class SessionMachine:
             occupancy=occupancy,
             ledger=replace(self.ledger),
             edits=self.plan.edits,
+            mends=self._mender.mends,
         )
 
     def fetch(self, handle: str, *, lines: str = "", pattern: str = "") -> str:
         """The original behind a handle, for a person; raises RecallError."""
-        return recall.select(
-            recall.original(self.transcript, self.plan, handle), lines=lines, pattern=pattern
-        )
+        lost = self._mender.lost(handle)
+        if lost is None:
+            text = recall.original(self.transcript, self.plan, handle)
+        else:
+            text = lost.decode()
+        return recall.select(text, lines=lines, pattern=pattern)
 
     # -- flows ---------------------------------------------------------------------------------
 
@@ -190,8 +207,10 @@ class SessionMachine:
             edits += tuple(self._decide_again(edits, size, cold=cold))
             size = yield from self._measure(self.plan.put(*edits))
         refusals.too_large(size.tokens, self.budget)
+        self._mender.update(apply(self.transcript, self.plan.put(*edits), self._view))
+        refusals.illegal(self.parts.wire, self._mender.violations())
         output = self.budget.output_between(size.tokens, size.upper)
-        requested = Requested(len(self.transcript), size.tokens, at, output)
+        requested = Requested(len(self.transcript), size.tokens, at, output, size.exact)
         if not edits:
             return (requested,)
         return PlanChanged(edits, self.plan.superseded(edits), at), requested
@@ -207,7 +226,10 @@ class SessionMachine:
         said = [Message(m, origin=origin(m)) for m in messages]
         refusals.unreadable(self.parts.wire, said, UpstreamError)
         appended = [Appended(m, at) for m in said]
-        yield from self.commit(Reported(usage, at), *appended)
+        done = delegation.confirmed(self.plan, self.transcript, self.parts.wire.applied(data))
+        # The usage is of the prompt after these edits, so they are settled first.
+        settled = [PlanChanged((new,), (old,), at) for old, new in done]
+        yield from self.commit(*settled, Reported(usage, at), *appended)
 
     def results(self, given: Mapping[str, tuple[Any, bool]], at: float) -> Flow[None]:
         """Answers all pending calls: the given results (content, is_error) by call id, and ours.
@@ -259,6 +281,8 @@ class SessionMachine:
         match record:
             case Started(head=head, nonce=nonce):
                 self.head, self.nonce = head, nonce
+                terms = replace(self.parts.terms, head=head)
+                self._mender = Mender(self.parts.wire, terms, nonce)
             case Appended(message=message):
                 self.transcript.append(message)
             case PlanChanged():
@@ -287,7 +311,8 @@ class SessionMachine:
                 self.ledger.unforced += edit.reason.price
         edited = self.plan.by_key
         for edit in record.removed:
-            self.restored |= {t for t in edit.targets if isinstance(t, str) and t not in edited}
+            if not (isinstance(edit, Delegated) and record.added):
+                self.restored |= {t for t in edit.targets if isinstance(t, str) and t not in edited}
             self._freed -= edit.reason.tokens_before - edit.reason.tokens_after
         self.parts.meter.replan(self.plan)
         view = apply(self.transcript, self.plan, self._view)
@@ -295,6 +320,10 @@ class SessionMachine:
         if first < len(view.entries):
             index = self.transcript.index_of(view.entries[first].sources[0])
             self._changed_at = min(self._changed_at, self.parts.meter.before(index, self.plan))
+        for edit in record.added:
+            if isinstance(edit, Delegated):
+                first = min(self.transcript.block(t).index for t in edit.targets)
+                self._changed_at = min(self._changed_at, self.parts.meter.before(first, self.plan))
         self._view = view
 
     def _count_request(self, record: Requested) -> None:
@@ -308,8 +337,15 @@ class SessionMachine:
         self._sent_tokens, self._changed_at = record.tokens, record.tokens
         self.last_at = record.at
         self._asked = record if record.max_tokens else None
+        if record.exact:
+            self.parts.meter.report(Usage(record.tokens), record.length, self.plan)
         marks = self._marks.places(self._view)
-        self.outgoing = Outgoing(self._view, record.tokens, record.max_tokens, marks)
+        copy = self._mender.update(self._view)
+        self._mender.sent()
+        wanted = delegation.wanted(self.plan, self.transcript)
+        self.outgoing = Outgoing(
+            self._view, record.tokens, record.max_tokens, marks, copy, copy.count, wanted
+        )
 
     def _count_usage(self, usage: Usage | None) -> None:
         self.outgoing = None
@@ -356,7 +392,7 @@ class SessionMachine:
         p = self.parts
         return Situation(
             self.transcript, self.plan, p.meter, self.budget, p.profile, self.ledger,
-            self.steps, self.step, cold, self.nonce, p.recall, self.restored,
+            self.steps, self.step, cold, self.nonce, p.recall, self.restored, p.delegates,
         )  # fmt: skip
 
     def _measure(self, plan: Plan) -> Flow[_Size]:
@@ -370,10 +406,13 @@ class SessionMachine:
         self._sync()
         estimate, upper = meter.resident(plan), meter.upper(plan)
         if estimate <= limit < upper:
-            messages = apply(self.transcript, plan, self._view).messages
-            exact = yield CountExactly(self.parts.wire.request(self.head, messages))
+            # The counting endpoints check the rules as well, so the legal copy is counted.
+            copy = self._mender.update(apply(self.transcript, plan, self._view))
+            wanted = delegation.wanted(plan, self.transcript)
+            head = self.parts.wire.delegating(copy.head, wanted)
+            exact = yield CountExactly(self.parts.wire.request(head, copy.data))
             if exact is not None:
-                return _Size(exact, estimate, exact)
+                return _Size(exact, estimate, exact, exact=True)
         return _Size(estimate, estimate, upper)
 
     def _is_cold(self, at: float) -> bool:
@@ -394,7 +433,7 @@ class SessionMachine:
 
     def _answer(self, call: ToolCall) -> tuple[Any, bool, float]:
         try:
-            content = recall.answer(self.transcript, self.plan, call.input)
+            content = recall.answer(self.transcript, self.plan, call.input, self._mender.lost)
         except RecallError as error:
             return str(error), True, 0.0
         meter, profile = self.parts.meter, self.parts.profile
