@@ -124,7 +124,19 @@ CHAT: list[tuple[str, Body]] = [
     ("call_shape", gpt(USER, calls() | {"content": "so"})),
     ("call_shape", gpt(USER, {"role": "assistant", "tool_calls": [{"id": "a"}]})),
     ("tool_content", gpt(USER, {"role": "tool", "content": "x"})),
-    ("tool_content", gpt(USER, calls("a"), tool("a") | {"content": [{"type": "image_url"}]})),
+    ("content_types", gpt(USER, calls("a"), tool("a") | {"content": [{"type": "image_url"}]})),
+    ("call_shape", gpt(USER, calls("a" * 41), tool("a" * 41))),
+    ("call_shape", gpt(USER, calls("a") | {"tool_calls": "read"})),
+    ("call_shape", gpt(USER, calls("a") | {"role": "user", "content": "x"})),
+    ("calls_unique", gpt(USER, calls("a", "a"), tool("a"))),
+    ("content_types", gpt(USER, {"role": "assistant", "content": [{"type": "image_url"}]})),
+    ("content_types", gpt(USER | {"content": [{"type": "tool_use"}]})),
+    ("cache_options", gpt(USER, prompt_cache_options={"ttl": "1h"})),
+    ("cache_options", gpt(USER, prompt_cache_options={"mode": "explicit"}) | {"model": "gpt-4o"}),
+    (
+        "cache_breakpoints",
+        gpt(USER | {"content": [text("hi", prompt_cache_breakpoint={"mode": "implicit"})]}),
+    ),
     ("calls_answered", gpt(USER, calls("a"))),
     ("calls_answered", gpt(USER, calls("a", "b"), tool("a"))),
     ("calls_answered", gpt(USER, calls("a"), USER, tool("a"))),
@@ -147,6 +159,10 @@ def output(id_: str = "call_1") -> Body:
     return {"type": "function_call_output", "call_id": id_, "output": "cold cache"}
 
 
+def told(words: str, **more: Any) -> Body:
+    return {"type": "input_text", "text": words, **more}
+
+
 THOUGHT: Body = {"type": "reasoning", "id": "rs_1", "summary": []}
 ANSWERED: Body = {"role": "assistant", "content": "the cache was cold"}
 
@@ -158,6 +174,27 @@ RESPONSES: list[tuple[str, Body]] = [
     ("item_shape", answer({"content": "whose?"})),
     ("item_shape", answer(USER, call() | {"arguments": {}}, output())),
     ("item_shape", answer(USER, {"type": "function_call_output", "output": "x"})),
+    ("item_shape", answer(USER, call("c" * 65), output("c" * 65))),
+    ("item_shape", answer(USER, call(name="two words"), output())),
+    ("item_shape", answer(USER, {"type": "reasoning", "id": "rs_1"}, ANSWERED, USER)),
+    ("required_fields", answer({"type": ["message"], "role": "user"})),
+    ("content_types", answer({"role": "user", "content": [told("hi", type="output_text")]})),
+    ("content_types", answer(USER, ANSWERED | {"content": [told("so")]}, USER)),
+    ("content_types", answer(USER, call(), output() | {"output": 5})),
+    ("sealed_content", answer(USER, THOUGHT | {"encrypted_content": "gAAA"}, ANSWERED, USER)),
+    ("sealed_content", answer({"type": "compaction", "encrypted_content": "gAAA"}, USER)),
+    ("sealed_content", answer({"type": "compaction"}, USER)),
+    ("compaction_settings", answer(USER, context_management=[{"type": "clear"}])),
+    ("cache_options", answer(USER, prompt_cache_options={"mode": "off"})),
+    (
+        "cache_breakpoints",
+        answer(
+            {
+                "role": "user",
+                "content": [told("hi", prompt_cache_breakpoint={"mode": "explicit", "ttl": "5m"})],
+            }
+        ),
+    ),
     ("items_unique", answer(USER, call(), output(), call(), output())),
     ("items_unique", answer(USER, call("a", id="fc_1"), call("b", id="fc_1"))),
     ("outputs_expected", answer(USER, output())),
@@ -177,7 +214,6 @@ SOUND: dict[str, list[Body]] = {
         claude(USER, USER, said(text("so")), said(text("then")), USER),
         claude(USER, said(use("a"), use("b")), heard(result("b"), result("a"), text("go on"))),
         claude(USER, said(use()), heard(result()), {"role": "system", "content": "hurry"}),
-        claude(said({"type": "compaction", "content": "earlier"}), USER),
         claude(
             heard(text("hi", cache_control=MARK)),
             system=[text("be", cache_control=HOUR)],

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tenure.testing.openai_common import too_long
+from tenure.testing.openai_common import cache_options, misnamed, overlong, too_long
 from tenure.testing.refusal import Asked, Refusal, Rules, invalid
-from tenure.testing.responses_input import items_of
+from tenure.testing.responses_content import content_rules
+from tenure.testing.responses_input import items_of, own_items
 
 CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
+LONGEST_ID = 64
 OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
 
 
@@ -28,6 +30,12 @@ def required_fields(asked: Asked) -> Iterator[Refusal]:
     )
     if not sound:
         yield invalid("Invalid type for 'input': expected a string or an array.", param="input")
+        return
+    for index, item in enumerate(own_items(asked.body)):
+        for name in ("type", "id"):
+            if not isinstance(item.get(name), str | None):
+                path = f"input[{index}].{name}"
+                yield invalid(f"Invalid type for '{path}': expected a string.", param=path)
 
 
 def previous_known(asked: Asked) -> Iterator[Refusal]:
@@ -44,7 +52,7 @@ def previous_known(asked: Asked) -> Iterator[Refusal]:
 
 
 def item_shape(asked: Asked) -> Iterator[Refusal]:
-    """Items have the fields by which they are paired; there is at least one item."""
+    """Items have the fields by which they are paired, reasoning its summary; there is an item."""
     items = items_of(asked)
     if not items:
         yield invalid("Missing required parameter: 'input'.", param="input")
@@ -54,8 +62,20 @@ def item_shape(asked: Asked) -> Iterator[Refusal]:
             yield invalid(f"Missing required parameter: 'input[{index}].role'.", param="input")
         if (kind in CALLS or kind in OUTPUTS) and not isinstance(item.get("call_id"), str):
             yield invalid(f"Missing required parameter: 'input[{index}].call_id'.", param="input")
+            return
         if kind in CALLS and not isinstance(item.get("arguments", item.get("input")), str):
             yield invalid(f"Invalid type for 'input[{index}].arguments'.", param="input")
+        if kind in CALLS:
+            yield from misnamed(f"input[{index}].name", item.get("name"))
+        if kind in CALLS or kind in OUTPUTS:
+            yield from overlong(f"input[{index}].call_id", item["call_id"], LONGEST_ID)
+        if kind == "reasoning" and not isinstance(item.get("summary"), list):
+            path = f"input[{index}].summary"
+            yield invalid(
+                f"Missing required parameter: '{path}'.",
+                param=path,
+                code="missing_required_parameter",
+            )
 
 
 def items_unique(asked: Asked) -> Iterator[Refusal]:
@@ -160,11 +180,13 @@ RULES: Rules = {
     "required_fields": required_fields,
     "previous_known": previous_known,
     "item_shape": item_shape,
+    **content_rules,
     "items_unique": items_unique,
     "outputs_expected": outputs_expected,
     "calls_answered": calls_answered,
     "reasoning_followed": reasoning_followed,
     "reasoning_present": reasoning_present,
     "trigger_last": trigger_last,
+    "cache_options": cache_options,
     "window": window,
 }
