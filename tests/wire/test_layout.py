@@ -182,6 +182,28 @@ def test_a_real_change_of_the_system_text_is_sent_and_priced() -> None:
     assert not again.breaks
 
 
+def test_a_request_without_any_tools_is_taken_as_meant() -> None:
+    tools = [{"name": "b"}, {"name": "a"}]
+    layout, first = Layout().settle({"tools": tools})
+    layout, side = layout.settle({"max_tokens": 9})
+    assert side.head == {"max_tokens": 9}
+    assert side.breaks
+    _, back = layout.settle({"tools": tools[:1]})
+    assert back.head == first.head
+    assert back.missing == ("a",)
+
+
+@given(systems, systems)
+def test_a_request_that_came_before_is_settled_as_before(one: Any, other: Any) -> None:
+    head: dict[str, Any] = {"system": one, "tools": [{"name": "b"}, {"name": "a"}]}
+    layout, first = Layout().settle(head)
+    again, second = layout.settle(dict(head))
+    assert (json_bytes(second.head), again) == (json_bytes(first.head), layout)
+    assert (second.late, second.notes, second.breaks) == ((), (), False)
+    _, plain = layout.settle({**head, "system": other})
+    assert bool(plain.head.get("tools"))
+
+
 def test_marks_of_the_client_follow_its_request() -> None:
     layout, _ = Layout().settle({"system": [_text("Be brief.")]})
     _, settled = layout.settle({"system": [_text("Be brief.", cache_control=MARK)]})

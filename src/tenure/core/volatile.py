@@ -191,14 +191,28 @@ _SHAPES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, int]]:
-    for order, (_, pattern) in enumerate(_SHAPES):
-        for match in pattern.finditer(text):
-            group = match.lastindex or 0
-            yield order, match.start(group), match.end(group)
+    for start, end in _with_digits(text):
+        for order, (_, pattern) in enumerate(_SHAPES):
+            for match in pattern.finditer(text, start, end):
+                group = match.lastindex or 0
+                yield order, match.start(group), match.end(group)
+
+
+def _with_digits(text: str) -> Iterator[tuple[int, int]]:
+    """The lines that hold a digit: all volatile text does, and most lines do not."""
+    end = 0
+    while (found := _DIGIT.search(text, end)) is not None:
+        start = text.rfind("\n", end, found.start()) + 1 or end
+        end = text.find("\n", found.end())
+        end = len(text) if end < 0 else end
+        yield start, end
 
 
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+_DIGIT = re.compile(r"\d")
 
 
 # -- surroundings --------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from tenure.core.message import JsonObject, Path, json_bytes
@@ -169,13 +170,20 @@ class Settled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The stable part of one conversation as it is sent: a value, `settle` gives the next one."""
+    """The stable part of one conversation as it is sent: a value, `settle` gives the next one.
+
+    `sent` are the tools of the last request, `said` its late texts; `key` is a digest of what it
+    brought, and `as_given` says that it left untouched.
+    """
 
     tools: ToolList = field(default_factory=ToolList)
     system: Mapping[str, Any] = field(default_factory=dict)
     opening: tuple[JsonObject, ...] = ()
     said: tuple[str, ...] = ()
     begun: bool = False
+    sent: tuple[Any, ...] = ()
+    key: bytes = b""
+    as_given: bool = False
 
     def settle(
         self, head: JsonObject, messages: Sequence[JsonObject] = (), *, resident: int = 0
@@ -184,50 +192,99 @@ class Layout:
 
         Late texts are said when they were not said with the request before.
         """
+        begins = _system_messages(messages)
+        key = _digest(head, messages[:begins])
+        if self.begun and key == self.key:
+            given = head if self.as_given else _with(head, self.system, self.sent, head)
+            sent = messages if self.as_given else [*self.opening, *messages[begins:]]
+            return self, Settled(given, sent, (), (), breaks=False, missing=self.tools.missing)
         laid = lay_out(head, messages)
         notes = [late.words for late in laid.late] + list(laid.notes)
         late = [one.text.strip() for one in laid.late]
-        tools, tool_notes = self._tools(laid.head, resident)
-        notes += [note.words for note in tool_notes]
-        breaks = any(note.breaks for note in tool_notes)
+        tools, told = self._tools(laid.head, resident)
+        notes += [note.words for note in told]
         begins = _system_messages(laid.messages)
-        given = {name: laid.head[name] for name in _FIELDS if name in laid.head}
-        opening = tuple(laid.messages[:begins])
-        if self.begun:
-            kept = stays((self.system, self.opening), (given, opening))
-            if kept is None:
-                breaks = True
-                size = f": {resident:,} tokens" if resident else ""
-                notes.append(f"the system text changed, so the prompt is written anew{size}")
-            elif kept:
-                changed = changed_lines((self.system, self.opening), (given, opening))
-                late += [_NOW_READS + line for line in changed]
-                notes.append(f"the system text stays as first sent: {'; '.join(kept)}")
-                given, opening = dict(self.system), self.opening
-        layout = Layout(tools, given, opening, tuple(late), begun=True)
-        new_head = _with(laid.head, given, tools, head)
-        unchanged = all(a is b for a, b in zip(opening, laid.messages, strict=False))
-        sent = laid.messages if unchanged and len(opening) == begins else [
-            *opening, *laid.messages[begins:]
-        ]  # fmt: skip
+        system = _System(
+            {name: laid.head[name] for name in _FIELDS if name in laid.head},
+            tuple(laid.messages[:begins]),
+        )
+        frozen = self._frozen(system, late, notes, resident) if self.begun else system
+        broken = any(note.breaks for note in told) or (self.begun and frozen is None)
+        system = frozen or system
+        sent_tools = tools.tools if laid.head.get("tools") else ()
+        new_head = _with(laid.head, system.fields, sent_tools, head)
+        shared = all(a is b for a, b in zip(system.opening, laid.messages, strict=False))
+        sent = (
+            laid.messages
+            if shared and len(system.opening) == begins
+            else [*system.opening, *laid.messages[begins:]]
+        )
+        layout = Layout(
+            tools,
+            system.fields,
+            system.opening,
+            tuple(late),
+            begun=True,
+            sent=sent_tools,
+            key=key,
+            as_given=new_head is head and sent is messages,
+        )
         new = tuple(text for text in late if text not in self.said)
-        return layout, Settled(new_head, sent, new, tuple(notes), breaks, tools.missing)
+        return layout, Settled(new_head, sent, new, tuple(notes), broken, tools.missing)
 
-    def _tools(self, head: JsonObject, resident: int) -> tuple[ToolList, tuple[ToolNote, ...]]:
+    def _frozen(
+        self, given: _System, late: list[str], notes: list[str], resident: int
+    ) -> _System | None:
+        """The system text to send: that of before where only volatile text differs, whose lines
+        are late then; None where it really changed."""
+        before = _System(self.system, self.opening)
+        kept = stays(before, given)
+        if kept is None:
+            size = f": {resident:,} tokens" if resident else ""
+            notes.append(f"the system text changed, so the prompt is written anew{size}")
+        elif kept:
+            late += [_NOW_READS + line for line in changed_lines(before, given)]
+            notes.append(f"the system text stays as first sent: {'; '.join(kept)}")
+            return before
+        return None if kept is None else given
+
+    def _tools(self, head: JsonObject, resident: int) -> tuple[ToolList, Sequence[ToolNote]]:
         given = head.get("tools")
-        return self.tools.settle(given if is_array(given) else (), resident=resident)
+        given = given if is_array(given) else ()
+        if self.begun and self.sent and not given:
+            words = "the request brings no tools at all, which is taken as meant"
+            return self.tools, [ToolNote("", words, breaks=True)]
+        if not given:
+            return self.tools, ()
+        tools, notes = self.tools.settle(given, resident=resident)
+        if self.begun and not self.tools.begun:
+            notes = (ToolNote("", "the request brings tools for the first time", breaks=True),)
+        return tools, notes
+
+
+class _System(NamedTuple):
+    """The system text of a request: fields of the head, and the messages it begins with."""
+
+    fields: Mapping[str, Any]
+    opening: tuple[JsonObject, ...]
+
+
+def _digest(head: JsonObject, opening: Sequence[JsonObject]) -> bytes:
+    """What the stable part of a request is made of, as a digest: an unchanged one is the rule."""
+    parts = [{name: head.get(name) for name in (*_FIELDS, "tools")}, list(opening)]
+    return blake2b(json_bytes(parts), digest_size=16).digest()
 
 
 _NOW_READS = "[tenure] These instructions have changed since they were sent; they now read: "
 
 
 def _with(
-    head: JsonObject, system: Mapping[str, Any], tools: ToolList, given: JsonObject
+    head: JsonObject, system: Mapping[str, Any], tools: Sequence[Any], given: JsonObject
 ) -> JsonObject:
     """The head with this system text and these tools; the head given when all is as it was."""
     new = {**head, **system}
-    if tools.tools:
-        new["tools"] = list(tools.tools)
+    if tools:
+        new["tools"] = list(tools)
     for name in _FIELDS:
         if name in new and name not in system:
             del new[name]
