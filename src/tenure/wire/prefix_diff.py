@@ -122,6 +122,23 @@ def path_text(path: Path) -> str:
     return "".join(steps).removeprefix(".")
 
 
+def cache_marks(body: JsonObject) -> Iterator[tuple[Path, str]]:
+    """Every cache mark of a request: its path and what it says, as JSON text."""
+    waiting: list[tuple[Path, Any]] = [((), body)]
+    while waiting:
+        path, value = waiting.pop()
+        if is_object(value):
+            for key, one in value.items():
+                if key in MARKS:
+                    yield (*path, key), compact(one)
+                elif key in {"tools", "system", "content", "output", "messages"} or (
+                    key == "input" and not path
+                ):
+                    waiting.append(((*path, key), one))
+        elif is_array(value):
+            waiting += [((*path, at), one) for at, one in enumerate(value)]
+
+
 class _Comparison:
     """Two requests side by side."""
 
@@ -274,7 +291,7 @@ class _Comparison:
                 return self._placed(before, after, place)
 
     def _marks(self) -> Iterator[Difference]:
-        old, new = dict(_marks(self._earlier)), dict(_marks(self._later))
+        old, new = dict(cache_marks(self._earlier)), dict(cache_marks(self._later))
         if old == new:
             return
         moved = [path for path in (*old, *new) if old.get(path) != new.get(path)]
@@ -380,23 +397,6 @@ def _nth(some: Sequence[Part], at: int) -> Part | None:
 
 def _text(setting: Setting | None) -> str:
     return "" if setting is None else compact(setting.value)
-
-
-def _marks(body: JsonObject) -> Iterator[tuple[Path, str]]:
-    """Every cache mark of a request: its path and what it says."""
-    waiting: list[tuple[Path, Any]] = [((), body)]
-    while waiting:
-        path, value = waiting.pop()
-        if is_object(value):
-            for key, one in value.items():
-                if key in MARKS:
-                    yield (*path, key), compact(one)
-                elif key in {"tools", "system", "content", "output", "messages"} or (
-                    key == "input" and not path
-                ):
-                    waiting.append(((*path, key), one))
-        elif is_array(value):
-            waiting += [((*path, at), one) for at, one in enumerate(value)]
 
 
 def _places(marks: dict[Path, str]) -> str:
