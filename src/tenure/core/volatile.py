@@ -238,7 +238,8 @@ _STATIC = re.compile(
     r"up to|at most|at least|max(?:imum)?|limit|every|within|per)\b[^.!?\n]{0,40}$",
     re.IGNORECASE,
 )
-_ALONE = re.compile(r"[\s>*_`\"'\[(#-]*$")
+_ALONE = re.compile(r"[\s>*_`\"'\[(-]*$")
+_STAMP_LENGTH = len("2026-08-14 15:09")
 # UUIDs that stand in every documentation.
 _DOCUMENTED = ("00000000-", "11111111-", "12345678-", "123e4567-", "550e8400-", "ffffffff-")
 _ADDRESS = re.compile(r"://\S{1,64}$")
@@ -293,7 +294,10 @@ def _is_of_now(text: str, found: Volatile, line: str) -> bool:
         return False
     begins_line = len(line) == found.start or text[found.start - len(line) - 1] == "\n"
     if begins_line and _ALONE.match(line) and _ALONE.match(after.split("\n", 1)[0]):
-        return True
+        # Day and time alone on a line; a lone day is as often a heading of a list of changes.
+        return (
+            found.kind is Kind.CLOCK and len(found.text) >= _STAMP_LENGTH
+        ) or found.start == len(line)
     return bool(_NOW.search(line) or _AFTER.match(after))
 
 
