@@ -7,6 +7,7 @@ Source: anthropic 2.14.0 types; platform docs on streaming, usage and errors.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tenure.testing import (
@@ -19,7 +20,7 @@ from tenure.testing import (
 from tenure.testing.anthropic_compaction import is_request
 from tenure.testing.anthropic_edit_rules import COMPACT, edits_of, trigger_of
 from tenure.testing.anthropic_walk import walk
-from tenure.testing.prompt import Counter, PromptBlock, canonical, count
+from tenure.testing.prompt import HEAD, Counter, PromptBlock, canonical, count
 from tenure.testing.refusal import Asked, Refusal, Rules, Seen
 from tenure.testing.side import Compacts, Turn
 
@@ -50,6 +51,7 @@ class AnthropicSide:
             _prompt_block(role, block, message, counter)
             for role, block, message in walk(asked.seen.body)
         ]
+        _read_under(blocks, asked.body)
         automatic = asked.body.get("cache_control")
         if automatic:
             _mark_last(blocks, _ttl(automatic))
@@ -120,6 +122,17 @@ def _prompt_block(
     return PromptBlock(
         text, count(block, counter), message, str(block.get("type")), _ttl(mark) if mark else None
     )
+
+
+def _read_under(blocks: list[PromptBlock], body: Mapping[str, Any]) -> None:
+    """Messages are cached under the settings that they were read under: another thinking, effort
+    or tool choice keeps tools and system cached and nothing else (docs, prompt caching)."""
+    output = body.get("output_config")
+    effort = output.get("effort") if isinstance(output, Mapping) else None
+    settings = [body.get("thinking"), effort, body.get("tool_choice")]
+    first = next((at for at, block in enumerate(blocks) if block.message != HEAD), None)
+    if first is not None and any(one is not None for one in settings):
+        blocks[first] = replace(blocks[first], text=f"{canonical(settings)}{blocks[first].text}")
 
 
 def _inner_mark(block: Mapping[str, Any]) -> Any:
