@@ -29,6 +29,7 @@ rules = st.builds(
     lookback=st.sampled_from([None, 2, 20]),
     long=st.booleans(),
     lift=st.booleans(),
+    automatic=st.booleans(),
 )
 
 
@@ -83,6 +84,13 @@ def test_an_automatic_mark_stands_for_the_one_at_the_end() -> None:
     head = {"system": "s", "cache_control": {"type": "ephemeral"}}
     plan = plan_marks(head, [U, U], (0, 1, 2))
     assert [spot.path for spot in plan.marks] == [("system", 0), ("messages", 0, "content", 0), ()]
+
+
+def test_the_mark_at_the_end_can_be_the_automatic_one() -> None:
+    plan = plan_marks({"system": "s"}, [U, U], (0, 2), MarkRules(automatic=True, long=True))
+    assert plan.head["cache_control"] == LONG
+    assert plan.messages == {}
+    assert [spot.path for spot in plan.marks] == [("system", 0), ()]
 
 
 def test_a_long_mark_of_the_client_behind_ours_makes_ours_long() -> None:

@@ -28,7 +28,8 @@ class MarkRules:
 
     `runs_as_one`: a run of calls, or of results, is one position, as on the Claude API. `long` asks
     for an hour. `lift`: where the client has 1h behind 5m, the earlier marks are lifted instead of
-    the later ones taken down.
+    the later ones taken down. `automatic`: the mark at the end is the top-level one, which leaves the
+    last message as it is.
     """
 
     most: int = MOST
@@ -37,6 +38,7 @@ class MarkRules:
     runs_as_one: bool = True
     long: bool = False
     lift: bool = False
+    automatic: bool = False
 
 
 class Spot(NamedTuple):
@@ -97,8 +99,10 @@ def plan_marks(
         if size is not None and size < rules.minimum:
             notes.append(f"no mark at {place}: {size} tokens, cached from {rules.minimum}")
             continue
-        spots.append(Spot(path, _long_at(path, spots, rules), own=False))
         taken.add(path)
+        if rules.automatic and path == last:
+            path = ()
+        spots.append(Spot(path, _long_at(path, spots, rules), own=False))
         free -= 1
     spots.sort(key=lambda spot: _order(spot.path))
     for spot in spots:
