@@ -118,6 +118,7 @@ def tool(id_: str) -> Body:
 CHAT: list[tuple[str, Body]] = [
     ("required_fields", {"messages": [USER]}),
     ("required_fields", gpt()),
+    ("field_types", gpt(USER, max_tokens="9")),
     ("message_shape", gpt({"role": "robot", "content": "x"})),
     ("message_shape", gpt(USER, {"role": "assistant", "content": None})),
     ("message_shape", gpt({"role": "user", "content": 5})),
@@ -169,6 +170,7 @@ ANSWERED: Body = {"role": "assistant", "content": "the cache was cold"}
 RESPONSES: list[tuple[str, Body]] = [
     ("required_fields", {"input": "hello"}),
     ("required_fields", answer() | {"input": 5}),
+    ("field_types", answer(USER, previous_response_id=["resp_1"])),
     ("previous_known", answer(USER, previous_response_id="resp_unknown")),
     ("item_shape", answer()),
     ("item_shape", answer({"content": "whose?"})),

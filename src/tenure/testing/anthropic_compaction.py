@@ -35,7 +35,8 @@ def compaction_request(asked: Asked) -> Iterator[Refusal]:
     if not isinstance(wish, Mapping) or wish.get("type") != "summarize":
         yield invalid("compaction.type: Input should be 'summarize'")
         return
-    if len(wish.get("instructions") or "") > LONGEST_INSTRUCTIONS:
+    instructions = wish.get("instructions") or ""
+    if not isinstance(instructions, str) or len(instructions) > LONGEST_INSTRUCTIONS:
         yield invalid(
             f"compaction.instructions: String should have at most {LONGEST_INSTRUCTIONS} characters"
         )
@@ -162,12 +163,14 @@ def _changes(block: Mapping[str, Any]) -> str:
 
 def _excluded(body: Mapping[str, Any]) -> Iterator[str]:
     output = body.get("output_config") or {}
+    budget = output.get("task_budget")
     present = {
         "context_management": body.get("context_management"),
         "stop_sequences": body.get("stop_sequences"),
         "output_config.format": output.get("format"),
         "tool_choice": (body.get("tool_choice") or {}).get("type") in ("any", "tool"),
-        "output_config.task_budget.remaining": (output.get("task_budget") or {}).get("remaining"),
+        "output_config.task_budget.remaining": isinstance(budget, Mapping)
+        and budget.get("remaining"),
     }
     return (name for name, value in present.items() if value)
 

@@ -47,7 +47,7 @@ def edits_known(asked: Asked) -> Iterator[Refusal]:
     for index, edit in enumerate(listed):
         path = f"context_management.edits.{index}"
         kind = edit.get("type") if isinstance(edit, Mapping) else None
-        if kind not in FIELDS:
+        if not isinstance(kind, str) or kind not in FIELDS:
             yield invalid(f"{path}.type: Input should be one of {', '.join(FIELDS)}")
             return
         for name in sorted(set(edit) - FIELDS[kind]):

@@ -6,7 +6,7 @@ Invariant: thinking is signed for the very prompt it answers; tokens of a compac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tenure.core.usage import Usage
@@ -69,16 +69,16 @@ def _told(turn: Turn) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
             return [_compacted_unasked(reply.text)], "compaction", alone
         case "before":
             both = [compaction, _iteration("message", spent)]
-            content = [_compacted_unasked(turn.summary or ""), *content_of(turn)]
-            return content, stopped, {**spent, "iterations": both}
+            block = _compacted_unasked(turn.summary or "")
+            return [block, *content_of(turn, block)], stopped, {**spent, "iterations": both}
 
 
-def content_of(turn: Turn) -> list[dict[str, Any]]:
-    """The reply as content blocks, thinking signed for this very prompt."""
+def content_of(turn: Turn, *said: dict[str, Any]) -> list[dict[str, Any]]:
+    """The reply as content blocks, thinking signed for this very prompt and what was said first."""
     reply = turn.reply
     found: list[dict[str, Any]] = []
     if reply.thinking:
-        found.append(_thinking(turn))
+        found.append(_thinking(turn, said))
     if reply.text:
         found.append({"type": "text", "text": reply.text, "citations": None})
     for number, call in enumerate(reply.calls):
@@ -102,10 +102,12 @@ def usage_of(usage: Usage, thought: int) -> dict[str, Any]:
     }
 
 
-def _thinking(turn: Turn) -> dict[str, Any]:
+def _thinking(turn: Turn, said: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Thinking as the request wants to see it: whole, without its text, or redacted."""
     asked, reply = turn.asked, turn.reply
-    before, model = list(walk(asked.body)), asked.profile.name
+    answer = len(asked.body["messages"])
+    before = [*walk(asked.body), *(("assistant", block, answer) for block in said)]
+    model = asked.profile.name
     if reply.redacted:
         data = signature.sign(signature.REDACTED, before, model=model)
         return {"type": "redacted_thinking", "data": data}

@@ -12,6 +12,7 @@ from typing import Any
 from tenure.testing.openai_common import (
     breakpoints,
     cache_options,
+    field_types,
     misnamed,
     overlong,
     too_long,
@@ -188,6 +189,7 @@ def _is_content(content: Any) -> bool:
 
 RULES: Rules = {
     "required_fields": required_fields,
+    "field_types": field_types,
     "message_shape": message_shape,
     "call_shape": call_shape,
     "calls_unique": calls_unique,

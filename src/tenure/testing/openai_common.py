@@ -61,6 +61,28 @@ CACHE_MODES = ("implicit", "explicit")
 CACHE_TTLS: Mapping[str, float] = {"30m": 1_800.0, "12h": 43_200.0}
 
 
+FIELDS: Mapping[str, type] = {
+    "max_completion_tokens": int,
+    "max_tokens": int,
+    "max_output_tokens": int,
+    "previous_response_id": str,
+    "instructions": str,
+    "tools": list,
+    "stream_options": dict,
+    "metadata": dict,
+    "stream": bool,
+    "store": bool,
+}
+
+
+def field_types(asked: Asked) -> Iterator[Refusal]:
+    """Optional fields have their types where they are given."""
+    for name, kind in FIELDS.items():
+        value = asked.body.get(name)
+        if value is not None and not isinstance(value, kind):
+            yield invalid(f"Invalid type for '{name}'.", param=name, code="invalid_type")
+
+
 def misnamed(path: str, name: Any) -> Iterator[Refusal]:
     """A tool's name in a call."""
     if not isinstance(name, str):

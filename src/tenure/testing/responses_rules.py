@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tenure.testing.openai_common import cache_options, misnamed, overlong, too_long
+from tenure.testing.openai_common import cache_options, field_types, misnamed, overlong, too_long
 from tenure.testing.refusal import Asked, Refusal, Rules, invalid
 from tenure.testing.responses_content import content_rules
 from tenure.testing.responses_input import items_of, own_items
@@ -98,13 +98,14 @@ def items_unique(asked: Asked) -> Iterator[Refusal]:
 def calls_answered(asked: Asked) -> Iterator[Refusal]:
     """Every call has its output somewhere after it."""
     items = items_of(asked)
+    last = {
+        (OUTPUTS[item["type"]], item["call_id"]): index
+        for index, item in enumerate(items)
+        if item.get("type") in OUTPUTS
+    }
     for index, item in enumerate(items):
         kind = item.get("type")
-        if kind not in CALLS:
-            continue
-        wanted = f"{kind}_output"
-        later = {(other.get("type"), other.get("call_id")) for other in items[index + 1 :]}
-        if (wanted, item["call_id"]) not in later:
+        if kind in CALLS and last.get((kind, item["call_id"]), -1) < index:
             yield invalid(
                 f"No tool output found for {CALLS[kind]} {item['call_id']}.", param="input"
             )
@@ -121,7 +122,8 @@ def outputs_expected(asked: Asked) -> Iterator[Refusal]:
                 f"{item['call_id']}.",
                 param="input",
             )
-        called.add((kind, item.get("call_id")))
+        if kind in CALLS:
+            called.add((kind, item["call_id"]))
 
 
 def reasoning_followed(asked: Asked) -> Iterator[Refusal]:
@@ -178,6 +180,7 @@ def _made_by_model(following: Sequence[Mapping[str, Any]]) -> bool:
 
 RULES: Rules = {
     "required_fields": required_fields,
+    "field_types": field_types,
     "previous_known": previous_known,
     "item_shape": item_shape,
     **content_rules,

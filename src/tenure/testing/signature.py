@@ -117,6 +117,8 @@ class Prefix:
             self._head = self.state
         if block.get("type") in THINKING:
             self.last = digest(signature_of(block))
+        elif block.get("type") == "compaction" and not block.get("signature"):
+            self._begins_anew(role, block, message)
         elif not block.get("defer_loading") and not self._adopts(block):
             if self._summarised is not None and role in (self._summarised, "system"):
                 self.state = digest("no seam")
@@ -135,6 +137,13 @@ class Prefix:
         role = self.role.encode() if preserved else b""
         parts = (digest(content), digest(changes), self.head, self.state, self.last, self.broken)
         return seal("compaction", b"".join((*parts, role)))
+
+    def _begins_anew(self, role: str, block: Mapping[str, Any], message: int) -> None:
+        """What stands before a compaction by threshold is unread, and may be left out later."""
+        if block.get("content") is not None:
+            written = _bytes(f"compacted\0{canonical(block['content'])}")
+            self.state = hashlib.sha256(self.head + written).digest()[:PART]
+            self.last, self.broken, self.role, self._message = NONE, NONE, role, message
 
     def _adopts(self, block: Mapping[str, Any]) -> bool:
         """Whether the block is a compaction block that stands for what it summarised."""
