@@ -96,7 +96,7 @@ def _tool(id: str, content: Any = "x") -> dict[str, Any]:
         ([], []),
         ([SAID, U, SAID], []),
         ([U, _calls("a", "b"), _tool("b"), _tool("a"), SAID], []),
-        ([U, _calls("a"), _tool("a"), _calls("a"), _tool("a")], []),
+        ([U, _calls("a"), _tool("a"), _calls("a"), _tool("a")], ["reused-id"]),
         ([U, _calls("a"), _tool("a", "")], []),
         ([U, _calls("a"), U, _tool("a")], ["unanswered-call", "orphan-result"]),
         ([U, _calls("a", "b"), _tool("a"), SAID], ["unanswered-call"]),
@@ -190,4 +190,6 @@ def test_a_result_that_goes_missing_is_noticed(
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bodies_of_the_corpus_break_no_rule(name: str) -> None:
     wire = WIRES[name]
-    assert wire.violations([m.data for m in wire.cut(body(name)).messages]) == []
+    # A lone surrogate stands in one of them, since bodies hold them.
+    found = wire.violations([m.data for m in wire.cut(body(name)).messages])
+    assert {v.rule for v in found} <= {"unsendable-text"}
