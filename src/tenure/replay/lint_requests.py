@@ -1,8 +1,8 @@
 """Checks requests in a row: each by the provider's rules, and each against the one before it.
 
 Invariant: requests are taken in order, one at a time; of each conversation only the last one is
-kept. Two requests given alone are one conversation; of more, those that share most of their messages
-are.
+kept. Requests are of one conversation when they share most of their messages, or begin with the same
+words; two given alone also when they share no more than tools or system text.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Talk:
 class Linter:
     """Checks requests as they come; `finish` says what was found.
 
-    `one` says that all requests are of one conversation.
+    `one` says that two requests are taken to be of one conversation unless all of them differs.
     """
 
     def __init__(self, *, model: str = "", one: bool = False) -> None:
@@ -101,6 +101,7 @@ class Linter:
             talk = self._begin(request, wire)
             self._talks.append(talk)
         else:
+            self._respell(talk, wire)
             self._follow(talk, request)
         self._legal(talk)
 
@@ -115,14 +116,13 @@ class Linter:
     # -- which conversation ------------------------------------------------------------------------
 
     def _find(self, request: Request, wire: AnyWire) -> _Talk | None:
-        if self._one and self._talks:
+        whole = parts(request.body, wire.name)
+        if self._one and self._talks and _same_head(self._talks[0].parts, whole):
             return self._talks[0]
-        own = [part for part in parts(request.body, wire.name) if part.place == "messages"]
+        own = [part for part in whole if part.place == "messages"]
         meanings = _meanings(own)
         best: tuple[int, _Talk | None] = (0, None)
         for talk in self._talks[: -_CANDIDATES - 1 : -1]:
-            if talk.wire is not wire:
-                continue
             common = len(meanings & talk.meanings)
             smaller = min(len(meanings), len(talk.meanings))
             if common > best[0] and 2 * common >= smaller:
@@ -133,7 +133,7 @@ class Linter:
             (
                 talk
                 for talk in self._talks[: -_CANDIDATES - 1 : -1]
-                if talk.wire is wire and _same_beginning(talk.parts, own)
+                if _same_beginning(talk.parts, own)
             ),
             None,
         )
@@ -143,6 +143,12 @@ class Linter:
         own = parts(request.body, wire.name)
         meanings = _meanings([part for part in own if part.place == "messages"])
         return _Talk(wire, request, own, PartSizes(counter_for(name), wire), meanings)
+
+    def _respell(self, talk: _Talk, wire: AnyWire) -> None:
+        """Plain text may be of either API that has messages; what only one spells so decides late."""
+        if talk.wire is not wire and wire is wire_for("anthropic_messages"):
+            talk.wire, talk.parts = wire, parts(talk.request.body, wire.name)
+            talk.sizes = PartSizes(counter_for(self._name(talk.request.body)), wire)
 
     def _follow(self, talk: _Talk, request: Request) -> None:
         own = parts(request.body, talk.wire.name)
@@ -264,6 +270,14 @@ def _moved(one: Difference, cost: Rewrite, request: Request, parts_before: int) 
 def _meanings(messages: Sequence[Part]) -> frozenset[str]:
     """What the messages say, system text aside, which conversations share."""
     return frozenset(part.text for part in messages if not is_system(part))
+
+
+def _same_head(known: Sequence[Part], own: Sequence[Part]) -> bool:
+    """Whether two requests share some of what stands in front of their messages, or have none."""
+    heads = [
+        {p.text for p in some if p.place != "messages" or is_system(p)} for some in (known, own)
+    ]
+    return bool(heads[0] & heads[1]) or not (heads[0] and heads[1])
 
 
 def _same_beginning(known: Sequence[Part], own: Sequence[Part]) -> bool:
