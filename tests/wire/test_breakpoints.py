@@ -57,7 +57,8 @@ def test_the_clients_own_breakpoints_win() -> None:
 
 def test_the_words_of_the_model_have_no_breakpoint_in_responses() -> None:
     said = {"role": "assistant", "content": "done"}
-    plan = plan_breakpoints("openai_responses", {}, [U, said, U], (2,))
+    asked = {"role": "user", "content": [{"type": "input_text", "text": "go"}]}
+    plan = plan_breakpoints("openai_responses", {}, [asked, U, said, U], (3,))
     assert list(plan.messages) == [0]
 
 

@@ -22,12 +22,11 @@ from tenure.wire.values import is_array, is_object, text_of
 
 KEY = "prompt_cache_breakpoint"
 _FREE = {"implicit": 3, "explicit": 4}
-# The parts that have the field, by API; what a string stands for there.
+# The parts that have the field, by API.
 _PARTS = {
     "openai_chat": frozenset({"text", "image_url", "input_audio", "file"}),
     "openai_responses": frozenset({"input_text", "input_image", "input_file"}),
 }
-_TEXT = {"openai_chat": "text", "openai_responses": "input_text"}
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
 
@@ -88,6 +87,8 @@ def breakpointed(format: str, message: JsonObject, mark: JsonObject) -> JsonObje
     """The message with a breakpoint on its last part that may have one; None when none may.
 
     In the Responses API these are inputs and outputs of tools: the model's own words have no field.
+    A string is left alone there, since nobody says that it reads like the list that would carry the
+    breakpoint: spell messages as parts from the start to have breakpoints on them.
     """
     field = "content"
     if format == "openai_responses":
@@ -114,9 +115,8 @@ def cache_key(head: JsonObject, *, session: str = "") -> str:
 
 def _content(format: str, content: Any, mark: JsonObject) -> list[Any] | None:
     """A content as parts, the last that may have one with a breakpoint."""
-    if isinstance(content, str):
-        text = {"type": _TEXT[format], "text": content, KEY: mark}
-        return [text] if content.strip() else None
+    if isinstance(content, str) and format == "openai_chat":
+        return [{"type": "text", "text": content, KEY: mark}] if content.strip() else None
     parts = list(content) if is_array(content) else []
     for at in range(len(parts) - 1, -1, -1):
         part = parts[at]
