@@ -57,7 +57,7 @@ def cut_text(text: str) -> Cut:
 
     >>> cut = cut_text("Time is 15:09:20. House rules follow.")
     >>> cut.stable, [piece.end for piece in cut.pieces]
-    ('House rules follow.', 18)
+    ('House rules follow.', [18])
     """
     found = find_volatile(text)
     if not found or text.startswith(_HEADER):
