@@ -119,6 +119,23 @@ def test_reasoning_alone_misses_the_item_it_belongs_to() -> None:
             ask(server, [reasoning, ASK])
 
 
+def test_items_of_an_earlier_server_can_be_told_to_it() -> None:
+    answered = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "so", "annotations": []}],
+    }
+    with ModelServer(fine, reasoning_of={"msg_1": "rs_1"}) as server:
+        with pytest.raises(openai.BadRequestError, match="required 'reasoning' item: 'rs_1'"):
+            ask(server, [ASK, answered, ASK])
+        thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+        assert ask(server, [ASK, thought, answered, ASK]).output_text == "fine"
+        del answered["id"]
+        assert ask(server, [ASK, answered, ASK]).output_text == "fine"
+
+
 def test_a_reference_stands_for_what_was_stored_and_for_nothing_else() -> None:
     with ModelServer(fine) as server:
         kept, lost = ask(server, [ASK]), ask(server, [ASK], store=False)

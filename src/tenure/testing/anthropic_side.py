@@ -126,10 +126,12 @@ def _prompt_block(
 
 def _read_under(blocks: list[PromptBlock], body: Mapping[str, Any]) -> None:
     """Messages are cached under the settings that they were read under: another thinking, effort
-    or tool choice keeps tools and system cached and nothing else (docs, prompt caching)."""
+    or tool choice keeps tools and system cached and nothing else (docs, prompt caching). What is
+    to happen to unbound thinking is no such setting: the model is not shown it."""
     output = body.get("output_config")
     effort = output.get("effort") if isinstance(output, Mapping) else None
-    settings = [body.get("thinking"), effort, body.get("tool_choice")]
+    thinking = {k: v for k, v in (body.get("thinking") or {}).items() if k != "block_binding"}
+    settings = [thinking or None, effort, body.get("tool_choice")]
     first = next((at for at, block in enumerate(blocks) if block.message != HEAD), None)
     if first is not None and any(one is not None for one in settings):
         blocks[first] = replace(blocks[first], text=f"{canonical(settings)}{blocks[first].text}")

@@ -181,9 +181,11 @@ def _entry(kind: str, reason: str, at: At) -> dict[str, Any]:
 
 def _unbound(asked: Asked) -> list[tuple[At, dict[str, Any]]]:
     """The thinking blocks whose prefix is not the one they were signed for."""
+    placed = list(blocks(asked.body))
+    if all(block["type"] not in THINKING for _, _, block in placed):
+        return []
     walked = list(walk(asked.body))
     head = sum(message == HEAD for _, _, message in walked)
-    placed = list(blocks(asked.body))
     found = (placed[position - head] for position in signature.examine(walked).unbound)
     return [(at, block) for at, _, block in found]
 

@@ -75,6 +75,7 @@ class Settings:
     preserved_thinking: bool | None
     without_rules: Collection[str]
     summary: Summarizer
+    reasoning_of: Mapping[str, str]
 
 
 class Taken(NamedTuple):
@@ -93,7 +94,7 @@ class ScriptedModel:
         self._script = Playhead(script)
         self._settings = settings
         self._cache = PromptCache()
-        self._ledger = Ledger()
+        self._ledger = Ledger(dict(settings.reasoning_of))
         self._lock = threading.Lock()
         self._compactions = itertools.count(FIRST_COMPACTION)
         self.requests: list[RecordedRequest] = []

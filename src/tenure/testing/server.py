@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self, cast
@@ -49,6 +49,9 @@ class ModelServer:
     `summary` makes the text of every compaction, asked for or by threshold, and takes no step of
     the script; a `Reply` without text is a compaction that failed with status 200.
 
+    `reasoning_of` tells of items of the Responses API that were made before this server began: an
+    item's id and the id of the reasoning item that it came with and must come back with.
+
     A script that fails or runs out answers 500, and leaving the context raises its error.
 
     Example::
@@ -57,7 +60,7 @@ class ModelServer:
             client = anthropic.Anthropic(base_url=server.url, api_key="any")
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - knobs of a fake, each with its default
         self,
         script: Script,
         *,
@@ -68,9 +71,17 @@ class ModelServer:
         preserved_thinking: bool | None = None,
         without_rules: Collection[str] = (),
         summary: Summarizer = summary_of,
+        reasoning_of: Mapping[str, str] | None = None,
     ) -> None:
         settings = Settings(
-            clock, counter, window, models, preserved_thinking, without_rules, summary
+            clock=clock,
+            counter=counter,
+            window=window,
+            models=models,
+            preserved_thinking=preserved_thinking,
+            without_rules=without_rules,
+            summary=summary,
+            reasoning_of=reasoning_of or {},
         )
         self._model = ScriptedModel(script, settings)
         self._http = _HttpServer(self._model)
