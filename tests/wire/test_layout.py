@@ -29,6 +29,7 @@ def _text(text: str, **more: Any) -> dict[str, Any]:
         ("Time is 15:09:20. House rules.", "House rules.", ["Time is 15:09:20. "]),
         ("You are X.\nToday's date: 2026-08-14\nPlatform: linux", "You are X.\nPlatform: linux",
          ["Today's date: 2026-08-14\n"]),
+        ("Time is 15:09:20. be brief. go on", "be brief. go on", ["Time is 15:09:20. "]),
         ("It is 3:09 p.m. Monday now. Be nice.", "Be nice.", ["It is 3:09 p.m. Monday now. "]),
         ("<env>\n  <current_date>2026-06-17</current_date>\n</env>", "<env>\n</env>",
          ["  <current_date>2026-06-17</current_date>\n"]),
@@ -49,6 +50,7 @@ def test_lines_and_leading_sentences_are_cut_whole(
     "text",
     [
         "Today is 2026-08-14 and you must say so.",
+        "Today is 2026-08-14, and you are the assistant of Bo who answers in French.",
         "The time is 10:00; see below. Rules.",
         "Rules.\n```\ntime: 15:09:20\n```\n",
         "Working directory: /tmp/session-8f2a1c9d/repo\nRules.",

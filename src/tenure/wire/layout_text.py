@@ -20,6 +20,8 @@ from tenure.core.volatile import Kind, Volatile, find_volatile
 # A path is needed where it is named, and does not change within a session.
 _MOVABLE = frozenset(Kind) - {Kind.SESSION_PATH}
 _LONGEST = 200
+# A sentence that says more than the hour says something that is stable.
+_MOST_WORDS = 8
 _HEADER = "x-anthropic-"
 _BINDS = re.compile(
     r"\b(?:must|never|always|do not|don't|should|shall|only|ensure|make sure|please|keep|avoid|use|"
@@ -31,8 +33,11 @@ _LABELLED = re.compile(
     r"\s*(?:[-*•]\s+)?(?:\*\*)?(?:<[\w:-]{1,40}>\s*|[\w '’/()-]{1,48}?(?:\*\*)?\s*(?:[:=]|\bis\b|\bat\b)\s*"
     r"(?:\*\*)?\s*)\0(?:[ ,(/]{0,3}[\w %-]{0,24}\0){0,3}[\w /,()%+:-]{0,24}\.?\s*(?:</[\w:-]{1,40}>)?\s*"
 )
+# A sentence ends at its stop, abbreviations aside, or with its line.
 _SENTENCE = re.compile(
-    r"[^\n]*?(?:(?<!\b[ap]\.m)[.!?](?=\s+[A-Z*#<\[-]|\s*$|\s*\n)|(?=\n)|$)", re.MULTILINE
+    r"[^\n]*?(?:(?<!\b[ap]\.m)(?<!\be\.g)(?<!\bi\.e)(?<!\bca)(?<!\bapprox)(?<!\b[Nn]o)[.!?](?=\s|$)"
+    r"|(?=\n)|$)",
+    re.MULTILINE,
 )
 
 
@@ -130,4 +135,7 @@ def _labelled(line: str, here: list[Volatile], start: int) -> bool:
 
 
 def _movable(words: str, here: list[Volatile]) -> bool:
-    return all(each.kind in _MOVABLE for each in here) and _BINDS.search(words) is None
+    """Volatile through and through: few other words, none that order or point."""
+    if any(each.kind not in _MOVABLE for each in here) or _BINDS.search(words):
+        return False
+    return len(words.split()) - sum(len(each.text.split()) for each in here) <= _MOST_WORDS
