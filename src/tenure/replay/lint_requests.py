@@ -20,8 +20,8 @@ from tenure.replay.lint_cost import PartSizes, Rewrite, rewrite
 from tenure.replay.lint_rules import Finding, Severity, own_finding, severity_of
 from tenure.replay.lint_whole import Whole, whole_findings
 from tenure.wire.detect import AnyWire, detect, wire_for
-from tenure.wire.prefix_diff import Difference, cache_marks, differences
-from tenure.wire.prefix_parts import Part, is_system, message_key, parts, tool_name
+from tenure.wire.prefix_diff import Difference, differences
+from tenure.wire.prefix_parts import Part, cache_marks, is_system, message_key, parts, tool_name
 from tenure.wire.values import is_array
 
 _CANDIDATES = 50

@@ -15,16 +15,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any
 
 from tenure.core.message import JsonObject, Path
 from tenure.core.volatile_change import first_difference
-from tenure.wire.meaning import MARKS
 from tenure.wire.prefix_lists import Change, alignment, tool_cause, tool_words
 from tenure.wire.prefix_parts import (
     Part,
     Setting,
     answer_format,
+    cache_marks,
     compact,
     is_system,
     parts,
@@ -120,23 +119,6 @@ def path_text(path: Path) -> str:
     """
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
-
-
-def cache_marks(body: JsonObject) -> Iterator[tuple[Path, str]]:
-    """Every cache mark of a request: its path and what it says, as JSON text."""
-    waiting: list[tuple[Path, Any]] = [((), body)]
-    while waiting:
-        path, value = waiting.pop()
-        if is_object(value):
-            for key, one in value.items():
-                if key in MARKS:
-                    yield (*path, key), compact(one)
-                elif key in {"tools", "system", "content", "output", "messages"} or (
-                    key == "input" and not path
-                ):
-                    waiting.append(((*path, key), one))
-        elif is_array(value):
-            waiting += [((*path, at), one) for at, one in enumerate(value)]
 
 
 class _Comparison:
