@@ -203,6 +203,9 @@ RESPONSES: list[tuple[str, Body]] = [
     ("outputs_expected", answer(USER, output(), call())),
     ("calls_answered", answer(USER, call())),
     ("calls_answered", answer(USER, call("a"), call("b"), output("a"))),
+    ("calls_answered", answer(USER, {"type": "shell_call", "call_id": "a"}, USER)),
+    ("outputs_expected", answer(USER, call(), output() | {"type": "shell_call_output"})),
+    ("content_types", answer({"role": "user"})),
     ("reasoning_followed", answer(USER, THOUGHT)),
     ("reasoning_followed", answer(USER, THOUGHT, USER)),
     ("reasoning_followed", answer(USER, call(), THOUGHT, output(), ANSWERED)),
@@ -233,6 +236,11 @@ SOUND: dict[str, list[Body]] = {
     "responses": [
         answer() | {"input": "hello"},
         answer(USER, call("a"), call("b"), output("b"), output("a")),
+        answer(
+            USER,
+            {"type": "computer_call", "call_id": "a", "action": {"type": "screenshot"}},
+            {"type": "computer_call_output", "call_id": "a", "output": {"type": "x"}},
+        ),
         answer(USER, THOUGHT, call(), output(), ANSWERED, USER),
         answer(USER, {"type": "not_invented_yet", "x": 1}, {"type": "compaction_trigger"}),
         answer({"role": "user", "content": "long " * 2_000}, truncation="auto"),

@@ -38,12 +38,11 @@ def content_types(asked: Asked) -> Iterator[Refusal]:
     for index, item in enumerate(items_of(asked)):
         field = "output" if "output" in item else "content"
         content, kind = item.get(field), item.get("type") or "message"
-        checked = kind == "message" or kind.endswith("_call_output")
-        if checked and not (content is None or isinstance(content, str | list)):
-            path = f"input[{index}].{field}"
-            yield invalid(f"Invalid type for '{path}'.", param=path)
         if kind not in ("message", "function_call_output", "custom_tool_call_output"):
             continue
+        if not isinstance(content, str | list):
+            path = f"input[{index}].{field}"
+            yield invalid(f"Invalid type for '{path}'.", param=path)
         allowed = SAID if item.get("role") == "assistant" else TOLD
         for number, part in enumerate(parts_of(item)):
             path = f"input[{index}].{field}[{number}]"

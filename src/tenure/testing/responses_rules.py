@@ -15,9 +15,26 @@ from tenure.testing.refusal import Asked, Refusal, Rules, invalid
 from tenure.testing.responses_content import content_rules
 from tenure.testing.responses_input import items_of, own_items
 
-CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
+CALLS = {
+    "function_call": "function call",
+    "custom_tool_call": "custom tool call",
+    "computer_call": "computer call",
+    "shell_call": "shell call",
+    "apply_patch_call": "apply patch call",
+}
+"""Calls that the client answers by call_id, and their names in errors."""
+
+OUTPUTS = {
+    "function_call_output": "function_call",
+    "custom_tool_call_output": "custom_tool_call",
+    "computer_call_output": "computer_call",
+    "shell_call_output": "shell_call",
+    "apply_patch_call_output": "apply_patch_call",
+}
+WRITTEN = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Where a call by name keeps what the model wrote, as a string."""
+
 LONGEST_ID = 64
-OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
 
 
 def required_fields(asked: Asked) -> Iterator[Refusal]:
@@ -63,9 +80,10 @@ def item_shape(asked: Asked) -> Iterator[Refusal]:
         if (kind in CALLS or kind in OUTPUTS) and not isinstance(item.get("call_id"), str):
             yield invalid(f"Missing required parameter: 'input[{index}].call_id'.", param="input")
             return
-        if kind in CALLS and not isinstance(item.get("arguments", item.get("input")), str):
-            yield invalid(f"Invalid type for 'input[{index}].arguments'.", param="input")
-        if kind in CALLS:
+        if kind in WRITTEN and not isinstance(item.get(WRITTEN[kind]), str):
+            path = f"input[{index}].{WRITTEN[kind]}"
+            yield invalid(f"Invalid type for '{path}'.", param=path)
+        if kind in WRITTEN:
             yield from misnamed(f"input[{index}].name", item.get("name"))
         if kind in CALLS or kind in OUTPUTS:
             yield from overlong(f"input[{index}].call_id", item["call_id"], LONGEST_ID)
