@@ -96,13 +96,16 @@ class Linter:
         if nested_too_deep(request.body):
             self._strays.append(self._stray(request, "the request is nested too deep to read"))
             return
-        talk = self._find(request, wire)
+        own = parts(request.body, wire.name)
+        talk = self._find(own, message_key(wire.name))
         if talk is None:
-            talk = self._begin(request, wire)
+            sizes = PartSizes(counter_for(self._name(request.body)), wire)
+            talk = _Talk(wire, request, own, sizes, _meanings(own))
             self._talks.append(talk)
         else:
             self._respell(talk, wire)
-            self._follow(talk, request)
+            same = talk.wire is wire
+            self._follow(talk, request, own if same else parts(request.body, talk.wire.name))
         self._legal(talk)
 
     def finish(self) -> list[Finding]:
@@ -115,34 +118,21 @@ class Linter:
 
     # -- which conversation ------------------------------------------------------------------------
 
-    def _find(self, request: Request, wire: AnyWire) -> _Talk | None:
-        whole = parts(request.body, wire.name)
-        if self._one and self._talks and _same_head(self._talks[0].parts, whole):
-            return self._talks[0]
-        own = [part for part in whole if part.place == "messages"]
+    def _find(self, own: Sequence[Part], key: str) -> _Talk | None:
+        """The conversation that a request goes on with; `key` is where its messages stand."""
+        last = self._talks[: -_CANDIDATES - 1 : -1]
+        recent = [talk for talk in last if message_key(talk.wire.name) == key]
+        if self._one and recent and _same_head(recent[0].parts, own):
+            return recent[0]
         meanings = _meanings(own)
         best: tuple[int, _Talk | None] = (0, None)
-        for talk in self._talks[: -_CANDIDATES - 1 : -1]:
+        for talk in recent:
             common = len(meanings & talk.meanings)
             smaller = min(len(meanings), len(talk.meanings))
             if common > best[0] and 2 * common >= smaller:
                 best = common, talk
-        if best[1] is not None:
-            return best[1]
-        return next(
-            (
-                talk
-                for talk in self._talks[: -_CANDIDATES - 1 : -1]
-                if _same_beginning(talk.parts, own)
-            ),
-            None,
-        )
-
-    def _begin(self, request: Request, wire: AnyWire) -> _Talk:
-        name = self._name(request.body)
-        own = parts(request.body, wire.name)
-        meanings = _meanings([part for part in own if part.place == "messages"])
-        return _Talk(wire, request, own, PartSizes(counter_for(name), wire), meanings)
+        alike = (talk for talk in recent if _same_beginning(talk.parts, own))
+        return best[1] or next(alike, None)
 
     def _respell(self, talk: _Talk, wire: AnyWire) -> None:
         """Plain text may be of either API that has messages; what only one spells so decides late."""
@@ -150,9 +140,9 @@ class Linter:
             talk.wire, talk.parts = wire, parts(talk.request.body, wire.name)
             talk.sizes = PartSizes(counter_for(self._name(talk.request.body)), wire)
 
-    def _follow(self, talk: _Talk, request: Request) -> None:
-        own = parts(request.body, talk.wire.name)
-        found = differences(talk.request.body, request.body, talk.wire.name)
+    def _follow(self, talk: _Talk, request: Request, own: list[Part]) -> None:
+        bodies = talk.request.body, request.body
+        found = differences(*bodies, talk.wire.name, old=talk.parts, new=own)
         if found:
             earlier = [talk.sizes.of(part) for part in talk.parts]
             later = sum(map(talk.sizes.of, own))
@@ -165,7 +155,7 @@ class Linter:
                 key = (one.rule, one.path if one.harmless is False else (), one.kind)
                 talk.say(key, _moved(one, cost, request, len(earlier)))
         talk.request, talk.parts, talk.requests = request, own, talk.requests + 1
-        talk.meanings = _meanings([part for part in own if part.place == "messages"])
+        talk.meanings = _meanings(own)
 
     def _rewrite(
         self,
@@ -267,9 +257,10 @@ def _moved(one: Difference, cost: Rewrite, request: Request, parts_before: int) 
     )
 
 
-def _meanings(messages: Sequence[Part]) -> frozenset[str]:
+def _meanings(some: Sequence[Part]) -> frozenset[str]:
     """What the messages say, system text aside, which conversations share."""
-    return frozenset(part.text for part in messages if not is_system(part))
+    said = (part for part in some if part.place == "messages")
+    return frozenset(part.text for part in said if not is_system(part))
 
 
 def _same_head(known: Sequence[Part], own: Sequence[Part]) -> bool:

@@ -102,13 +102,23 @@ def diff(earlier: JsonObject, later: JsonObject, wire_name: str) -> Difference |
     return next((one for one in found if not one.harmless), found[0] if found else None)
 
 
-def differences(earlier: JsonObject, later: JsonObject, wire_name: str) -> list[Difference]:
+def differences(
+    earlier: JsonObject,
+    later: JsonObject,
+    wire_name: str,
+    *,
+    old: Sequence[Part] | None = None,
+    new: Sequence[Part] | None = None,
+) -> list[Difference]:
     """All differences, one for each cause and part of the prompt, in the order of the cache.
 
     `wire_name` is anthropic_messages, openai_chat or openai_responses. Where the messages differ,
     the first difference that costs ends the comparison: what follows it is written again anyway.
+    `old` and `new` are the parts of the two bodies where they are known already.
     """
-    return list(_Comparison(earlier, later, wire_name).all())
+    old = parts(earlier, wire_name) if old is None else old
+    new = parts(later, wire_name) if new is None else new
+    return list(_Comparison(earlier, later, wire_name, old, new).all())
 
 
 def path_text(path: Path) -> str:
@@ -124,9 +134,16 @@ def path_text(path: Path) -> str:
 class _Comparison:
     """Two requests side by side."""
 
-    def __init__(self, earlier: JsonObject, later: JsonObject, wire: str) -> None:
+    def __init__(
+        self,
+        earlier: JsonObject,
+        later: JsonObject,
+        wire: str,
+        old: Sequence[Part],
+        new: Sequence[Part],
+    ) -> None:
         self._earlier, self._later, self._wire = earlier, later, wire
-        self._old, self._new = parts(earlier, wire), parts(later, wire)
+        self._old, self._new = old, new
         self._heads = sum(part.place != "messages" for part in self._old)
 
     def all(self) -> Iterator[Difference]:
