@@ -74,6 +74,7 @@ BAD: list[tuple[str, tuple[str, ...], Body]] = [
     ("block_shape", (), claude(USER, said(use()), heard(result(content=["text"])))),
     ("text_not_empty", (), claude(heard(text(" \n\t")))),
     ("text_not_empty", (), claude({"role": "user", "content": "  "})),
+    ("text_not_empty", EFFORT, claude(USER, system([], output_config={}))),
     ("documents_placed", (), claude(USER, said(DOCUMENT, text("so")), USER)),
     ("citations_placed", (), claude(heard(CITED))),
     (

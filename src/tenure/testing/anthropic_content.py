@@ -20,11 +20,13 @@ SAMPLING = ("temperature", "top_p", "top_k")
 def text_not_empty(asked: Asked) -> Iterator[Refusal]:
     """No message without content, no empty and no blank text block."""
     for index, message in enumerate(asked.body["messages"]):
-        if not as_blocks(message["content"]) and "output_config" not in message:
+        if not message["content"] and message.get("output_config"):
+            continue  # it only sets the effort
+        if not as_blocks(message["content"]):
             yield invalid(f"messages.{index}: all messages must have non-empty content")
-    for _, _, block in blocks(asked.body):
-        if block["type"] == "text":
-            yield from _text("messages", block)
+        for block in as_blocks(message["content"]):
+            if block["type"] == "text":
+                yield from _text("messages", block)
     for block in as_blocks(asked.body.get("system")):
         if isinstance(asked.body["system"], list):
             yield from _text("system", block)
