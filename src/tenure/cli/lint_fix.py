@@ -99,7 +99,7 @@ def _fixed_threads(trace: Trace, model: str) -> Iterator[tuple[bytes, list[str]]
     """For each thread that breaks a rule its last request, mended."""
     wire = wire_for(trace.wire)
     for thread in trace.threads:
-        messages = sent_messages(thread, wire)
+        messages = sent_messages(thread)
         if not all(map(_readable, messages)):
             continue
         mended = _mend(wire, messages, trace.head, model or trace.model)

@@ -24,6 +24,7 @@ from tenure.replay.sizes import Sizes
 from tenure.replay.trace import Thread, Trace
 from tenure.wire.detect import wire_for
 from tenure.wire.prefix_diff import path_text
+from tenure.wire.prefix_parts import message_key
 from tenure.wire.values import is_array, is_object
 
 DEEPEST = 200
@@ -34,6 +35,9 @@ UNUSED_TOKENS = 2_000
 
 UNUSED_AFTER = 3
 """Replies that must have come since a result before it counts as never used."""
+
+SMALL_MISS = 1_000
+"""Tokens below which a miss is not worth a warning: reminders come and go."""
 
 _LARGEST = 3
 
@@ -51,7 +55,7 @@ def lint_trace(trace: Trace, settings: Settings | None = None) -> list[Finding]:
     for thread in trace.threads:
         messages = [message.data for message in thread.messages()]
         broken = broken or any(nested_too_deep(message) for message in messages)
-        broken_rules = legal_findings(wire, sent_messages(thread, wire), terms)
+        broken_rules = legal_findings(wire, sent_messages(thread), terms)
         found += [replace(one, thread=thread.name) for one in broken_rules]
     if not broken:
         found += _replayed(trace, settings)
@@ -61,9 +65,10 @@ def lint_trace(trace: Trace, settings: Settings | None = None) -> list[Finding]:
 def legal_findings(
     wire: SessionWire,
     messages: Sequence[object],
-    terms: Terms,  # noqa: ARG001 - see below
+    terms: Terms,
 ) -> Iterator[Finding]:
     """The provider's rules that these messages break, and what is no message at all."""
+    key = message_key(wire.name)
     good: list[JsonObject] = []
     for number, message in enumerate(messages):
         if is_object(message) and not nested_too_deep(message):
@@ -71,18 +76,21 @@ def legal_findings(
             continue
         kind = "is nested too deep" if is_object(message) else f"is {type(message).__name__}"
         words = f"message {number} {kind}, not a message"
-        yield replace(own_finding("not-a-message", Severity.ERROR, words), message=number)
+        found = own_finding("not-a-message", Severity.ERROR, words)
+        yield replace(found, message=number, path=path_text((key, number)))
     if len(good) < len(messages):
         return
-    # The formats do not take terms yet.
-    for one in wire.violations(good):
+    for one in wire.violations(good, terms):
+        rule = wire.rules[one.rule]
+        inside = one.message >= 0
         yield Finding(
-            Severity.ERROR,
+            Severity.ERROR if rule.fatal else Severity.WARNING,
             one.rule,
             one.words,
-            source="the provider's API reference",
-            message=one.message if one.message >= 0 else None,
-            path=path_text(one.path),
+            rule.source,
+            rule.mend,
+            message=one.message if inside else None,
+            path=path_text((key, one.message, *one.path) if inside else one.path),
         )
 
 
@@ -92,18 +100,13 @@ def terms_of(model: str, head: JsonObject) -> Terms:
     return Terms(model=model, head=head, preserved_thinking=binds)
 
 
-def sent_messages(thread: Thread, wire: SessionWire) -> list[JsonObject]:
-    """The messages of the last request that the thread shows or leads to: an answer with calls that
-    were not yet answered is none that was sent."""
+def sent_messages(thread: Thread) -> list[JsonObject]:
+    """The messages of the last request that the thread shows or leads to: the last answer was not
+    sent to anyone yet."""
     messages = list(thread.messages())
-    if thread.tail or not thread.steps:
-        return [message.data for message in messages]
-    reply = thread.steps[-1].reply
-    calls = any(
-        lens.kind is BlockKind.TOOL_CALL for message in reply for lens in wire.lenses(message.data)
-    )
-    kept = messages[: len(messages) - len(reply)] if calls else messages
-    return [message.data for message in kept]
+    if not thread.tail and thread.steps:
+        messages = messages[: len(messages) - len(thread.steps[-1].reply)]
+    return [message.data for message in messages]
 
 
 def nested_too_deep(value: object) -> bool:
@@ -159,7 +162,9 @@ def _replayed(trace: Trace, settings: Settings) -> Iterator[Finding]:
     for step in cache_steps(recording):
         one = step.diagnosis
         if one.lost:
-            meant = one.observed is Outcome.EXPIRY or one.cause == COMPACTED
+            meant = (
+                one.observed is Outcome.EXPIRY or one.cause == COMPACTED or one.lost < SMALL_MISS
+            )
             severity = Severity.INFO if meant else Severity.WARNING
             words = (
                 f"step {step.step}: {one.observed.value} of {one.lost:,} cached tokens "

@@ -186,13 +186,9 @@ class Linter:
         terms = terms_of(name, {one: value for one, value in body.items() if one != key})
         texts = {part.path[-1]: part.text for part in talk.parts if part.place == "messages"}
         for one in legal_findings(talk.wire, messages, terms):
-            at = one.message
-            path = f"{key}[{at}]" if at is not None else ""
-            inner = f".{one.path}" if one.path and path else one.path
-            placed = replace(
-                one, file=talk.request.file, request=talk.request.number, path=path + inner
-            )
-            talk.say((one.rule, one.path, texts.get(at or 0, "") if at is not None else ""), placed)
+            text = "" if one.message is None else texts.get(one.message, "")
+            placed = replace(one, file=talk.request.file, request=talk.request.number)
+            talk.say((one.rule, one.words, text), placed)
 
     # -- the whole conversation ----------------------------------------------------------------------
 
