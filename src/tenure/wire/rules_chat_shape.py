@@ -17,7 +17,6 @@ from tenure.wire.shape import (
     Shaped,
     argument_text,
     by_user,
-    faults_of,
     sound_content,
     spoken,
     without_unsendable,
@@ -71,14 +70,9 @@ def _with_sound_content(message: JsonObject, role: str, faults: list[Fault]) -> 
         words = f"the {role} message has no content"
         faults.append(Fault("empty-content", words, "content set to empty text", path=("content",)))
         return {**message, "content": ""}
-    new, changes = sound_content(content, CHAT_PARTS, text_only=_TEXT_ONLY.get(role, ""))
-    if not changes:
-        return message
-    for change in changes:
-        rule = "text-only" if change[2] else "content-parts"
-        done = "replaced by a label" if change[2] else "sent as text parts that say the same"
-        faults += faults_of(rule, [change], done)
-    return {**message, "content": new}
+    new, found = sound_content(content, CHAT_PARTS, text_only=_TEXT_ONLY.get(role, ""))
+    faults += found
+    return {**message, "content": new} if found else message
 
 
 def _with_sound_calls(message: JsonObject, role: str, faults: list[Fault]) -> JsonObject:

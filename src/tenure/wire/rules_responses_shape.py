@@ -18,7 +18,6 @@ from tenure.wire.shape import (
     Shaped,
     argument_text,
     by_user,
-    faults_of,
     sound_content,
     spoken,
     without_unsendable,
@@ -48,10 +47,10 @@ OPAQUE = frozenset({"compaction", "item_reference"})
 
 def kind_of(item: JsonObject) -> str:
     """The type of an item: without one it is a message, or a reference if it has nothing but an id."""
-    kind = text_of(item.get("type"))
-    if not kind and "role" not in item and "content" not in item and text_of(item.get("id")):
+    kind = item.get("type")
+    if kind is None and "id" in item and len(item) == 1 + ("type" in item):
         return "item_reference"
-    return kind or "message"
+    return text_of(kind) or "message"
 
 
 def call_of(item: JsonObject, kind: str) -> Any:
@@ -120,24 +119,9 @@ def _sound_message(item: JsonObject, faults: list[Fault]) -> JsonObject:
     by_model = role == "assistant"
     parts = OUTPUT_PARTS if by_model else INPUT_PARTS
     where = "an assistant message" if by_model else ""
-    return _with_content(item, "content", sound_content(content, parts, text_only=where), faults)
-
-
-def _with_content(
-    item: JsonObject,
-    field: str,
-    sound: tuple[Any, list[tuple[str, Any, bytes]]],
-    faults: list[Fault],
-) -> JsonObject:
-    new, changes = sound
-    if not changes:
-        return item
-    for change in changes:
-        rule = "text-only" if change[2] else "content-parts"
-        done = "replaced by a label" if change[2] else "sent as text that says the same"
-        why, path, lost = change
-        faults += faults_of(rule, [(why, (field, *path[1:]), lost)], done)
-    return {**item, field: new}
+    new, found = sound_content(content, parts, text_only=where)
+    faults += found
+    return {**item, "content": new} if found else item
 
 
 def _sound_reasoning(item: JsonObject, faults: list[Fault]) -> JsonObject:
@@ -175,4 +159,6 @@ def _sound_output(item: JsonObject, faults: list[Fault]) -> JsonObject:
         words = "an output has no content"
         faults.append(Fault("empty-content", words, "output set to empty text", path=("output",)))
         return {**item, "output": ""}
-    return _with_content(item, "output", sound_content(output, INPUT_PARTS), faults)
+    new, found = sound_content(output, INPUT_PARTS, field="output")
+    faults += found
+    return {**item, "output": new} if found else item

@@ -6,7 +6,7 @@ visible in the copy; what can't be said there is in a fault's `lost`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tenure.core.legal import Mend, Rule, Violation
@@ -57,23 +57,50 @@ class Shaped(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """How a format spells content: its text part, its text-like types, its media types."""
+    """How a format spells content: its text part, its text-like types, its media types.
+
+    Parts of types that another API has and this one refuses (`foreign`) are spelled anew; of types
+    that nobody knows we know nothing, so they pass: a host may have its own.
+    """
 
     text: str
     texts: Mapping[str, str]
     media: frozenset[str]
+    foreign: frozenset[str]
 
+
+_ANTHROPIC = frozenset(
+    {
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "search_result",
+        "image",
+        "document",
+    }
+)
+_IN_CHAT = frozenset({"text", "image_url", "file"})
+_IN_ITEMS = frozenset({"input_text", "output_text", "input_image", "input_file", "summary_text"})
 
 CHAT_PARTS = Parts(
-    "text", {"text": "text", "refusal": "refusal"}, frozenset({"image_url", "input_audio", "file"})
+    "text",
+    {"text": "text", "refusal": "refusal"},
+    frozenset({"image_url", "input_audio", "file"}),
+    _ANTHROPIC | _IN_ITEMS,
 )
 INPUT_PARTS = Parts(
     "input_text",
-    {"input_text": "text", "text": "text"},
+    {"input_text": "text"},
     frozenset({"input_image", "input_file", "input_audio"}),
+    _ANTHROPIC | _IN_CHAT | {"output_text", "summary_text", "refusal"},
 )
 OUTPUT_PARTS = Parts(
-    "output_text", {"output_text": "text", "refusal": "refusal", "text": "text"}, frozenset()
+    "output_text",
+    {"output_text": "text", "refusal": "refusal"},
+    frozenset(),
+    _ANTHROPIC | _IN_CHAT | {"input_text", "summary_text"},
 )
 
 
@@ -122,6 +149,9 @@ def sound_part(part: Any, parts: Parts) -> Any:
     if not isinstance(kind, str) or not kind:
         text = part["text"] if isinstance(part.get("text"), str) else spoken(part)
         return {"type": parts.text, "text": text}
+    if kind in parts.foreign and not is_media(part):
+        text = part.get("text", part.get("refusal"))
+        return {"type": parts.text, "text": text if isinstance(text, str) else spoken(part)}
     field = parts.texts.get(kind)
     if field is not None and not isinstance(part.get(field), str):
         return {**part, field: spoken(part.get(field))}
@@ -131,34 +161,40 @@ def sound_part(part: Any, parts: Parts) -> Any:
 
 
 def sound_content(
-    content: Any, parts: Parts, *, text_only: str = ""
-) -> tuple[Any, list[tuple[str, Path, bytes]]]:
-    """Content that is text or a list of sound parts, and what changed: why, where, what went.
+    content: Any, parts: Parts, *, field: str = "content", text_only: str = ""
+) -> tuple[Any, list[Fault]]:
+    """Content that is text or a list of sound parts, and the faults of what was given.
 
     `text_only` names the place where nothing but text may stand ("" where media may).
     """
     if isinstance(content, str):
         return content, []
     if not is_array(content):
+        said = "sent as text that says the same"
         if is_object(content) and isinstance(content.get("type"), str):
-            whole, found = sound_content([content], parts, text_only=text_only)
-            return whole, [("content is a single part", ("content",), b""), *found]
+            whole, found = sound_content([content], parts, field=field, text_only=text_only)
+            return whole, [
+                Fault("content-parts", "content is one part", said, b"", (field,)),
+                *found,
+            ]
         why = f"content is {type(content).__name__}, neither text nor parts"
-        return spoken(content), [(why, ("content",), b"")]
+        return spoken(content), [Fault("content-parts", why, said, b"", (field,))]
     new: list[Any] = []
-    changes: list[tuple[str, Path, bytes]] = []
+    faults: list[Fault] = []
     for at, part in enumerate(content):
         sound = sound_part(part, parts)
-        lost = b""
-        if text_only and is_media(sound):
-            lost = lost_json(part)
-            label = picture_label(f"{text_only} takes text only", name=_media_name(sound))
+        rule, why, done = "content-parts", "a part is malformed", "sent as text that says the same"
+        elsewhere = is_object(sound) and sound.get("type") in parts.foreign
+        if is_media(sound) and (text_only or elsewhere):
+            rule, done = "text-only" if text_only else "content-parts", "replaced by a label"
+            why = f"{text_only} takes text only" if text_only else "this API does not take it"
+            label = picture_label(why, name=_media_name(sound))
             sound = {"type": parts.text, "text": label}
         if sound is not part:
-            why = "a part that may not stand here" if lost else "a part is malformed"
-            changes.append((why, ("content", at), lost))
+            lost = lost_json(part) if is_object(part) else b""
+            faults.append(Fault(rule, why, done, lost, (field, at)))
         new.append(sound)
-    return (new if changes else content), changes
+    return (new if faults else content), faults
 
 
 def _media_name(part: JsonObject) -> str:
@@ -199,12 +235,6 @@ def by_user(what: str, content: Any, parts: Parts) -> dict[str, Any]:
 def argument_text(value: Any) -> str:
     """Arguments of a call as the text that the API wants: an object as JSON, nothing as `{}`."""
     return "{}" if value is None else spoken(value)
-
-
-def faults_of(rule: str, changes: Sequence[tuple[str, Path, bytes]], done: str) -> Iterator[Fault]:
-    """The faults of changed content."""
-    for why, path, lost in changes:
-        yield Fault(rule, why, done, lost, path)
 
 
 # -- ids ---------------------------------------------------------------------------------------
