@@ -105,3 +105,9 @@ def test_one_long_night_in_a_busy_session_does_not_pay() -> None:
     for at in range(0, 3_000, 30):
         assert not lifetime.request(at, tokens=50_000 + at)
     assert not lifetime.request(30_000, tokens=60_000)
+
+
+def test_a_user_who_often_leaves_for_ten_minutes_has_an_hour_from_the_start() -> None:
+    habit = pauses([30.0] * 9 + [600.0], COSTS)
+    assert Lifetime(COSTS, habit=habit, ahead=40).request(0, tokens=50_000)
+    assert not Lifetime(COSTS, habit=pauses([30.0] * 10, COSTS)).request(0, tokens=50_000)

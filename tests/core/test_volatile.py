@@ -60,6 +60,9 @@ def test_volatile_text_is_found(text: str, kind: str, found: str) -> None:
     "text",
     [
         "Open from 09:00 to 17:00.",
+        "# Changes\n## 2026-08-14\n- fixed\n2026-07-01\n- added",
+        "Slots:\n09:00\n10:30\n",
+        "Ids:\n1786720160\n1786720161",
         "Knowledge cutoff: 2026-01-31",
         "anthropic-version: 2023-06-01",
         "Use claude-sonnet-4-5-20250929 or text_editor_20250728.",

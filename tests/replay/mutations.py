@@ -121,6 +121,7 @@ class Talk:
 
     def errand(self) -> list[Body]:
         """A question, a call, its result and an answer."""
+        middle: list[Body]
         call, result, name = f"call_{self.rng.getrandbits(40):x}", self.prose(120), "read_file"
         path = f"src/{self.rng.choice(WORDS)}.py"
         match self.wire:

@@ -118,13 +118,26 @@ def tool(id_: str) -> Body:
 CHAT: list[tuple[str, Body]] = [
     ("required_fields", {"messages": [USER]}),
     ("required_fields", gpt()),
+    ("field_types", gpt(USER, max_tokens="9")),
     ("message_shape", gpt({"role": "robot", "content": "x"})),
     ("message_shape", gpt(USER, {"role": "assistant", "content": None})),
     ("message_shape", gpt({"role": "user", "content": 5})),
     ("call_shape", gpt(USER, calls() | {"content": "so"})),
     ("call_shape", gpt(USER, {"role": "assistant", "tool_calls": [{"id": "a"}]})),
     ("tool_content", gpt(USER, {"role": "tool", "content": "x"})),
-    ("tool_content", gpt(USER, calls("a"), tool("a") | {"content": [{"type": "image_url"}]})),
+    ("content_types", gpt(USER, calls("a"), tool("a") | {"content": [{"type": "image_url"}]})),
+    ("call_shape", gpt(USER, calls("a" * 41), tool("a" * 41))),
+    ("call_shape", gpt(USER, calls("a") | {"tool_calls": "read"})),
+    ("call_shape", gpt(USER, calls("a") | {"role": "user", "content": "x"})),
+    ("calls_unique", gpt(USER, calls("a", "a"), tool("a"))),
+    ("content_types", gpt(USER, {"role": "assistant", "content": [{"type": "image_url"}]})),
+    ("content_types", gpt(USER | {"content": [{"type": "tool_use"}]})),
+    ("cache_options", gpt(USER, prompt_cache_options={"ttl": "1h"})),
+    ("cache_options", gpt(USER, prompt_cache_options={"mode": "explicit"}) | {"model": "gpt-4o"}),
+    (
+        "cache_breakpoints",
+        gpt(USER | {"content": [text("hi", prompt_cache_breakpoint={"mode": "implicit"})]}),
+    ),
     ("calls_answered", gpt(USER, calls("a"))),
     ("calls_answered", gpt(USER, calls("a", "b"), tool("a"))),
     ("calls_answered", gpt(USER, calls("a"), USER, tool("a"))),
@@ -147,23 +160,52 @@ def output(id_: str = "call_1") -> Body:
     return {"type": "function_call_output", "call_id": id_, "output": "cold cache"}
 
 
+def told(words: str, **more: Any) -> Body:
+    return {"type": "input_text", "text": words, **more}
+
+
 THOUGHT: Body = {"type": "reasoning", "id": "rs_1", "summary": []}
 ANSWERED: Body = {"role": "assistant", "content": "the cache was cold"}
 
 RESPONSES: list[tuple[str, Body]] = [
     ("required_fields", {"input": "hello"}),
     ("required_fields", answer() | {"input": 5}),
+    ("field_types", answer(USER, previous_response_id=["resp_1"])),
     ("previous_known", answer(USER, previous_response_id="resp_unknown")),
     ("item_shape", answer()),
     ("item_shape", answer({"content": "whose?"})),
     ("item_shape", answer(USER, call() | {"arguments": {}}, output())),
     ("item_shape", answer(USER, {"type": "function_call_output", "output": "x"})),
+    ("item_shape", answer(USER, call("c" * 65), output("c" * 65))),
+    ("item_shape", answer(USER, call(name="two words"), output())),
+    ("item_shape", answer(USER, {"type": "reasoning", "id": "rs_1"}, ANSWERED, USER)),
+    ("required_fields", answer({"type": ["message"], "role": "user"})),
+    ("content_types", answer({"role": "user", "content": [told("hi", type="output_text")]})),
+    ("content_types", answer(USER, ANSWERED | {"content": [told("so")]}, USER)),
+    ("content_types", answer(USER, call(), output() | {"output": 5})),
+    ("sealed_content", answer(USER, THOUGHT | {"encrypted_content": "gAAA"}, ANSWERED, USER)),
+    ("sealed_content", answer({"type": "compaction", "encrypted_content": "gAAA"}, USER)),
+    ("sealed_content", answer({"type": "compaction"}, USER)),
+    ("compaction_settings", answer(USER, context_management=[{"type": "clear"}])),
+    ("cache_options", answer(USER, prompt_cache_options={"mode": "off"})),
+    (
+        "cache_breakpoints",
+        answer(
+            {
+                "role": "user",
+                "content": [told("hi", prompt_cache_breakpoint={"mode": "explicit", "ttl": "5m"})],
+            }
+        ),
+    ),
     ("items_unique", answer(USER, call(), output(), call(), output())),
     ("items_unique", answer(USER, call("a", id="fc_1"), call("b", id="fc_1"))),
     ("outputs_expected", answer(USER, output())),
     ("outputs_expected", answer(USER, output(), call())),
     ("calls_answered", answer(USER, call())),
     ("calls_answered", answer(USER, call("a"), call("b"), output("a"))),
+    ("calls_answered", answer(USER, {"type": "shell_call", "call_id": "a"}, USER)),
+    ("outputs_expected", answer(USER, call(), output() | {"type": "shell_call_output"})),
+    ("content_types", answer({"role": "user"})),
     ("reasoning_followed", answer(USER, THOUGHT)),
     ("reasoning_followed", answer(USER, THOUGHT, USER)),
     ("reasoning_followed", answer(USER, call(), THOUGHT, output(), ANSWERED)),
@@ -177,7 +219,6 @@ SOUND: dict[str, list[Body]] = {
         claude(USER, USER, said(text("so")), said(text("then")), USER),
         claude(USER, said(use("a"), use("b")), heard(result("b"), result("a"), text("go on"))),
         claude(USER, said(use()), heard(result()), {"role": "system", "content": "hurry"}),
-        claude(said({"type": "compaction", "content": "earlier"}), USER),
         claude(
             heard(text("hi", cache_control=MARK)),
             system=[text("be", cache_control=HOUR)],
@@ -195,6 +236,11 @@ SOUND: dict[str, list[Body]] = {
     "responses": [
         answer() | {"input": "hello"},
         answer(USER, call("a"), call("b"), output("b"), output("a")),
+        answer(
+            USER,
+            {"type": "computer_call", "call_id": "a", "action": {"type": "screenshot"}},
+            {"type": "computer_call_output", "call_id": "a", "output": {"type": "x"}},
+        ),
         answer(USER, THOUGHT, call(), output(), ANSWERED, USER),
         answer(USER, {"type": "not_invented_yet", "x": 1}, {"type": "compaction_trigger"}),
         answer({"role": "user", "content": "long " * 2_000}, truncation="auto"),

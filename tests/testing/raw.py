@@ -35,9 +35,21 @@ def post(
         return response.status, json.loads(response.read())
 
 
-def events(server: ModelServer, path: str, body: Mapping[str, Any]) -> Iterator[Any]:
+def with_betas(*names: str) -> dict[str, str]:
+    """Anthropic's headers with values of the beta header."""
+    return {**ANTHROPIC_HEADERS, "anthropic-beta": ",".join(names)}
+
+
+def events(
+    server: ModelServer,
+    path: str,
+    body: Mapping[str, Any],
+    *,
+    headers: Mapping[str, str] | None = None,
+) -> Iterator[Any]:
     """The `data:` payloads of a stream, parsed, each checked against its `event:` line."""
-    headers = ANTHROPIC_HEADERS if "messages" in path else OPENAI_HEADERS
+    if headers is None:
+        headers = ANTHROPIC_HEADERS if "messages" in path else OPENAI_HEADERS
     with closing(http.client.HTTPConnection(server.url.removeprefix("http://"))) as connection:
         sent = json.dumps({**body, "stream": True})
         connection.request("POST", path, sent, dict(headers))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,8 @@ from tenure.testing.anthropic_rules import RULES as ANTHROPIC_RULES
 from tenure.testing.chat_rules import RULES as CHAT_RULES
 from tenure.testing.responses_rules import RULES as RESPONSES_RULES
 from tests.testing import asked_badly as bad
-from tests.testing.raw import post
+from tests.testing import asked_newly as newer
+from tests.testing.raw import post, with_betas
 
 WINDOW = 2_000
 PATHS = {
@@ -23,10 +24,11 @@ PATHS = {
 TABLES = {"anthropic": ANTHROPIC_RULES, "chat": CHAT_RULES, "responses": RESPONSES_RULES}
 CASES = {"anthropic": bad.ANTHROPIC, "chat": bad.CHAT, "responses": bad.RESPONSES}
 NEED_MORE_THAN_A_BODY = {
-    "anthropic": {"version_header", "thinking_bound"},
+    "anthropic": {"version_header", "thinking_bound", "compaction_block_verbatim"},
     "chat": set[str](),
-    "responses": {"reasoning_present"},
+    "responses": {"reasoning_present", "references_known"},
 }
+"""Rules whose tests stand elsewhere: they look at headers, earlier answers, or answer 404."""
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +53,29 @@ def test_a_broken_rule_is_named_and_refused_with_400(
     assert answer["error"]["message"] == refusal.message
 
 
+@pytest.mark.parametrize(("rule", "betas", "body"), newer.BAD)
+def test_a_broken_newer_rule_is_named_too(
+    server: ModelServer, rule: str, betas: Sequence[str], body: Mapping[str, Any]
+) -> None:
+    status, answer = post(server, "/v1/messages", body, headers=with_betas(*betas))
+    refusal = server.requests[-1].refusal
+    assert refusal is not None, f"accepted: {body}"
+    assert refusal.rule == rule, refusal.message
+    assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+
+
+@pytest.mark.parametrize(("betas", "body"), newer.SOUND)
+def test_a_sound_newer_request_breaks_none(
+    server: ModelServer, betas: Sequence[str], body: Mapping[str, Any]
+) -> None:
+    status, answer = post(server, "/v1/messages", body, headers=with_betas(*betas))
+    assert status == 200, answer
+
+
 @pytest.mark.parametrize("api", TABLES)
 def test_every_rule_has_a_request_that_breaks_it(api: str) -> None:
     covered = {rule for rule, _ in CASES[api]} | NEED_MORE_THAN_A_BODY[api]
+    covered |= {rule for rule, _, _ in newer.BAD} if api == "anthropic" else set()
     assert covered == set(TABLES[api])
 
 

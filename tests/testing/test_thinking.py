@@ -8,7 +8,7 @@ import pytest
 
 from tenure.testing import ModelServer, Reply
 from tests.testing.asked_badly import MARK, USER, claude, text
-from tests.testing.raw import post
+from tests.testing.raw import post, with_betas
 
 OTHER = {"role": "user", "content": "and now?"}
 
@@ -89,6 +89,34 @@ def test_thinking_may_go_from_the_front_but_not_from_the_middle(
     middle = [*messages[:3], _without_thinking(messages[3]), *messages[4:]]
     assert status(front, preserved=True) == 200
     assert status(middle, preserved=True) == 400
+
+
+@pytest.mark.parametrize("edited", range(7))
+def test_an_edit_unbinds_exactly_the_thinking_after_it(
+    messages: list[dict[str, Any]], edited: int
+) -> None:
+    changed = list(messages)
+    content = changed[edited]["content"]
+    spoken = [*content] if isinstance(content, list) else [text(content)]
+    changed[edited] = changed[edited] | {"content": [*spoken, text("and one thing more")]}
+    drop = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    headers = with_betas("thinking-binding-controls-2026-08-01")
+    with ModelServer(script) as server:
+        body = claude(*changed, thinking=drop)
+        _, answer = post(server, "/v1/messages", body, headers=headers)
+    dropped = [entry["path"] for entry in answer["input_transformations"]]
+    assert dropped == [f"messages.{at}.content.0" for at in (1, 3, 5) if at > edited]
+
+
+@pytest.mark.parametrize("stripped", range(4))
+def test_any_number_of_thinking_blocks_may_go_from_the_front(
+    messages: list[dict[str, Any]], stripped: int
+) -> None:
+    bare = [
+        _without_thinking(message) if at in (1, 3, 5)[:stripped] else message
+        for at, message in enumerate(messages)
+    ]
+    assert status(bare, preserved=True) == 200
 
 
 def test_cache_marks_unbind_nothing(messages: list[dict[str, Any]]) -> None:

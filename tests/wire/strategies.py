@@ -12,21 +12,23 @@ from tenure.core.protocols import ToolCall
 from tenure.wire.detect import AnyWire
 
 WORDS = st.text(
-    st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/é日😀\u2028'),
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    | st.sampled_from('"\\/é日😀\u2028'),
     min_size=1,
     max_size=30,
 ).filter(lambda text: bool(text.strip()))
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 )
+# NUL breaks a rule of every API.
+_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+_NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 JSON = st.recursive(
-    SCALARS | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
-    ),
+    SCALARS | _TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAME, inner, max_size=3),
     max_leaves=6,
 )
-ARGUMENTS = st.dictionaries(st.text(max_size=6), JSON, max_size=3)
+ARGUMENTS = st.dictionaries(_NAME, JSON, max_size=3)
 
 
 @st.composite
@@ -34,7 +36,7 @@ def conversations(draw: st.DrawFn, wire: AnyWire, *, open_end: bool = False) -> 
     """A legal conversation of a few steps; with `open_end` it may end in unanswered calls."""
     messages: list[JsonObject] = wire.user(draw(WORDS))
     count = 0
-    for _ in range(draw(st.integers(0, 5))):
+    for step in range(draw(st.integers(0, 5))):
         calls = [
             ToolCall(f"call_{count + at}", draw(st.sampled_from(["read", "grep"])), draw(ARGUMENTS))
             for at in range(draw(st.integers(0, 3)))
@@ -42,7 +44,7 @@ def conversations(draw: st.DrawFn, wire: AnyWire, *, open_end: bool = False) -> 
         count += len(calls)
         thinking = draw(st.none() | WORDS)
         text = draw(WORDS if not calls else st.none() | WORDS)
-        messages += wire.reply(reply_body(wire.name, thinking, text, calls))[0]
+        messages += wire.reply(reply_body(wire.name, thinking, text, calls, step=step))[0]
         results = [(call, draw(WORDS), draw(st.booleans())) for call in calls]
         messages += wire.results(results)
         if not calls:
@@ -54,13 +56,14 @@ def conversations(draw: st.DrawFn, wire: AnyWire, *, open_end: bool = False) -> 
 
 
 def reply_body(
-    name: str, thinking: str | None, text: str | None, calls: list[ToolCall]
+    name: str, thinking: str | None, text: str | None, calls: list[ToolCall], *, step: int = 1
 ) -> dict[str, Any]:
-    """A reply of the provider that says this."""
+    """A reply of the provider that says this; `step` is part of its ids."""
+    if name == "openai_responses":
+        return _responses(thinking, text, calls, step)
     made = {
         "anthropic_messages": _anthropic,
         "openai_chat": _chat,
-        "openai_responses": _responses,
     }[name]
     return made(thinking, text, calls)
 
@@ -91,17 +94,23 @@ def _chat(thinking: str | None, text: str | None, calls: list[ToolCall]) -> dict
     return {"choices": [{"index": 0, "message": message}]}
 
 
-def _responses(thinking: str | None, text: str | None, calls: list[ToolCall]) -> dict[str, Any]:
+def _responses(
+    thinking: str | None, text: str | None, calls: list[ToolCall], step: int
+) -> dict[str, Any]:
+    # Ids come with reasoning: without it they would be alone.
+    def named(id: str) -> dict[str, str]:
+        return {"id": id} if thinking is not None else {}
+
     output: list[dict[str, Any]] = []
     if thinking is not None:
         summary = [{"type": "summary_text", "text": thinking}]
-        output.append({"type": "reasoning", "id": "rs_1", "summary": summary})
+        output.append({"type": "reasoning", "id": f"rs_{step}", "summary": summary})
     if text is not None:
         part = {"type": "output_text", "text": text, "annotations": []}
         output.append(
             {
                 "type": "message",
-                "id": "msg_1",
+                **named(f"msg_{step}"),
                 "role": "assistant",
                 "status": "completed",
                 "content": [part],
@@ -110,7 +119,7 @@ def _responses(thinking: str | None, text: str | None, calls: list[ToolCall]) ->
     output += [
         {
             "type": "function_call",
-            "id": f"fc_{c.id}",
+            **named(f"fc_{c.id}"),
             "call_id": c.id,
             "name": c.name,
             "arguments": json.dumps(c.input),

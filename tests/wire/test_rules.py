@@ -28,7 +28,7 @@ def _answers(*ids: str, after: Any = (), before: Any = ()) -> dict[str, Any]:
 
 
 TEXT = {"type": "text", "text": "hm"}
-THINKING = {"type": "thinking", "thinking": "hm", "signature": "s"}
+THINKING = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
 FETCH = {"type": "server_tool_use", "id": "s", "name": "web_fetch", "input": {}}
 FETCHED = {"type": "web_fetch_tool_result", "tool_use_id": "s", "content": {}}
 
@@ -41,16 +41,16 @@ FETCHED = {"type": "web_fetch_tool_result", "tool_use_id": "s", "content": {}}
         ([U, U, SAID, SAID, U], []),
         ([U, _asks("a", "b"), _answers("b", "a"), SAID], []),
         ([U, _asks("a", "b"), _answers("a"), _answers("b", after=[TEXT]), U], []),
-        ([U, _asks("a"), _answers("a"), _asks("a"), _answers("a")], []),
+        ([U, _asks("a"), _answers("a"), _asks("a"), _answers("a")], ["repeated-id"]),
         ([U, _asks("a", before=[THINKING, TEXT]), _answers("a")], []),
         ([{"role": "assistant", "content": [{"type": "compaction", "content": "x"}]}, SAID, U], []),
         ([SAID, U], ["first-message"]),
         ([_answers("a")], ["orphan-result"]),
         ([U, _asks("a"), U], ["unanswered-call"]),
         ([U, _asks("a", "b"), _answers("a"), SAID], ["unanswered-call"]),
-        ([U, _asks("a"), _asks("b"), _answers("b")], ["unanswered-call"]),
+        ([U, _asks("a"), _asks("b"), _answers("b")], ["open-loop"]),
         ([U, _asks("a")], ["open-loop"]),
-        ([U, _asks("a"), _answers("a"), U, _answers("a")], ["duplicate-result", "results-first"]),
+        ([U, _asks("a"), _answers("a"), U, _answers("a")], ["duplicate-result"]),
         ([U, _asks("a"), _answers("a", before=[TEXT])], ["results-first"]),
         ([U, _asks("a"), U, _answers("a")], ["results-first"]),
         ([U, _asks("a", "a"), _answers("a")], ["duplicate-call"]),
@@ -96,7 +96,7 @@ def _tool(id: str, content: Any = "x") -> dict[str, Any]:
         ([], []),
         ([SAID, U, SAID], []),
         ([U, _calls("a", "b"), _tool("b"), _tool("a"), SAID], []),
-        ([U, _calls("a"), _tool("a"), _calls("a"), _tool("a")], []),
+        ([U, _calls("a"), _tool("a"), _calls("a"), _tool("a")], ["reused-id"]),
         ([U, _calls("a"), _tool("a", "")], []),
         ([U, _calls("a"), U, _tool("a")], ["unanswered-call", "orphan-result"]),
         ([U, _calls("a", "b"), _tool("a"), SAID], ["unanswered-call"]),
@@ -115,7 +115,8 @@ def test_chat_rules(messages: list[JsonObject], rules: list[str]) -> None:
 
 
 def _call(id: str, type: str = "function_call") -> dict[str, Any]:
-    return {"type": type, "call_id": id, "name": "n", "arguments": "{}"}
+    said = "input" if type == "custom_tool_call" else "arguments"
+    return {"type": type, "call_id": id, "name": "n", said: "{}"}
 
 
 def _output(id: str, type: str = "function_call_output") -> dict[str, Any]:
@@ -130,14 +131,26 @@ THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
     [
         ([], []),
         ([U, THOUGHT, SAID, U], []),
-        ([U, THOUGHT, THOUGHT, _call("a"), _call("b"), _output("b"), _output("a"), SAID], []),
+        (
+            [
+                U,
+                THOUGHT,
+                {**THOUGHT, "id": "rs_2"},
+                _call("a"),
+                _call("b"),
+                _output("b"),
+                _output("a"),
+                SAID,
+            ],
+            [],
+        ),
         ([U, _call("a", "custom_tool_call"), _output("a", "custom_tool_call_output")], []),
-        ([U, _call("a"), _output("a"), _call("a"), _output("a")], []),
+        ([U, _call("a"), _output("a"), _call("a"), _output("a")], ["reused-id"]),
         ([U, _call("a"), U], ["unanswered-call"]),
         ([U, _call("a")], ["open-loop"]),
         ([U, _call("a"), _call("b"), _output("b")], ["open-loop"]),
         ([U, _output("a")], ["orphan-result"]),
-        ([U, _output("a"), _call("a")], ["result-before-call"]),
+        ([U, _output("a"), _call("a")], ["result-before-call", "open-loop"]),
         ([U, _call("a"), _output("a"), _output("a")], ["duplicate-result"]),
         ([U, _call("a"), _call("a"), _output("a")], ["duplicate-call"]),
         ([U, THOUGHT, U], ["reasoning-alone"]),
@@ -190,4 +203,6 @@ def test_a_result_that_goes_missing_is_noticed(
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bodies_of_the_corpus_break_no_rule(name: str) -> None:
     wire = WIRES[name]
-    assert wire.violations([m.data for m in wire.cut(body(name)).messages]) == []
+    # A lone surrogate stands in one of them, since bodies hold them.
+    found = wire.violations([m.data for m in wire.cut(body(name)).messages])
+    assert {v.rule for v in found} <= {"unsendable-text"}

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from tenure.cli import demo, forecast, inspect, replay
+from tenure.cli import demo, forecast, inspect, lint, replay
 from tenure.cli.work import STDOUT, words_of
 from tenure.errors import ConfigError, TenureError
 
@@ -25,6 +25,7 @@ examples:
   tenure inspect ~/.claude/projects           where the tokens and the money went
   tenure replay run.jsonl --html report.html  what other policies would have cost
   tenure forecast run.jsonl --steps 100       what the next 100 steps will cost
+  tenure lint requests.jsonl                  rules broken, prefixes changed and their price
   tenure demo                                 a bundled session, replayed, as a web page
 """
 
@@ -69,7 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tenure {version('tenure')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (inspect, replay, forecast, demo):
+    for command in (inspect, replay, forecast, lint, demo):
         command.add_parser(commands)
     return parser
 

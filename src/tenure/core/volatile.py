@@ -191,14 +191,28 @@ _SHAPES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, int]]:
-    for order, (_, pattern) in enumerate(_SHAPES):
-        for match in pattern.finditer(text):
-            group = match.lastindex or 0
-            yield order, match.start(group), match.end(group)
+    for start, end in _with_digits(text):
+        for order, (_, pattern) in enumerate(_SHAPES):
+            for match in pattern.finditer(text, start, end):
+                group = match.lastindex or 0
+                yield order, match.start(group), match.end(group)
+
+
+def _with_digits(text: str) -> Iterator[tuple[int, int]]:
+    """The lines that hold a digit: all volatile text does, and most lines do not."""
+    end = 0
+    while (found := _DIGIT.search(text, end)) is not None:
+        start = text.rfind("\n", end, found.start()) + 1 or end
+        end = text.find("\n", found.end())
+        end = len(text) if end < 0 else end
+        yield start, end
 
 
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+_DIGIT = re.compile(r"\d")
 
 
 # -- surroundings --------------------------------------------------------------------------------
@@ -224,7 +238,8 @@ _STATIC = re.compile(
     r"up to|at most|at least|max(?:imum)?|limit|every|within|per)\b[^.!?\n]{0,40}$",
     re.IGNORECASE,
 )
-_ALONE = re.compile(r"[\s>*_`\"'\[(#-]*$")
+_ALONE = re.compile(r"[\s>*_`\"'\[(-]*$")
+_STAMP_LENGTH = len("2026-08-14 15:09")
 # UUIDs that stand in every documentation.
 _DOCUMENTED = ("00000000-", "11111111-", "12345678-", "123e4567-", "550e8400-", "ffffffff-")
 _ADDRESS = re.compile(r"://\S{1,64}$")
@@ -279,7 +294,10 @@ def _is_of_now(text: str, found: Volatile, line: str) -> bool:
         return False
     begins_line = len(line) == found.start or text[found.start - len(line) - 1] == "\n"
     if begins_line and _ALONE.match(line) and _ALONE.match(after.split("\n", 1)[0]):
-        return True
+        # Day and time alone on a line; a lone day is as often a heading of a list of changes.
+        return (
+            found.kind is Kind.CLOCK and len(found.text) >= _STAMP_LENGTH
+        ) or found.start == len(line)
     return bool(_NOW.search(line) or _AFTER.match(after))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tenure.testing.anthropic_walk import walk
+from tenure.testing.prompt import as_blocks
 from tenure.testing.refusal import Asked, Refusal, Rules, invalid
 
 MOST_MARKS = 4
@@ -42,7 +43,11 @@ def mark_count(asked: Asked) -> Iterator[Refusal]:
 
 
 def mark_place(asked: Asked) -> Iterator[Refusal]:
-    """Not on thinking, not on empty text."""
+    """Not on thinking, not on empty text, not in a system message that will be cleared."""
+    for index, message in enumerate(asked.body["messages"]):
+        for block in as_blocks(message["content"]):
+            if message.get("clear_at") == "next_user_message" and _mark_of(block):
+                yield invalid(f"messages.{index}: cache_control cannot be set with `clear_at`")
     for _, block in _marks(asked.body):
         kind = block.get("type")
         if kind in ("thinking", "redacted_thinking"):
@@ -61,6 +66,15 @@ def mark_order(asked: Asked) -> Iterator[Refusal]:
                 "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
             )
         short_seen = short_seen or not long
+
+
+def mark_automatic(asked: Asked) -> Iterator[Refusal]:
+    """The automatic mark agrees with one that its block carries already."""
+    automatic = asked.body.get("cache_control") or {}
+    last = as_blocks(asked.body["messages"][-1]["content"])[-1:] if automatic else []
+    for mark in filter(None, map(_mark_of, last)):
+        if (mark.get("ttl") or "5m") != (automatic.get("ttl") or "5m"):
+            yield invalid("cache_control: ttl differs from that of the last block's cache_control")
 
 
 def _marks(body: Mapping[str, Any]) -> list[Marked]:
@@ -83,4 +97,5 @@ mark_rules: Rules = {
     "mark_count": mark_count,
     "mark_place": mark_place,
     "mark_order": mark_order,
+    "mark_automatic": mark_automatic,
 }

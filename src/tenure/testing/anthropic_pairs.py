@@ -24,8 +24,7 @@ def pair_fields(asked: Asked) -> Iterator[Refusal]:
             if block["type"] == "tool_use":
                 yield from _call_fields(path, block, message["role"])
             if block["type"] == "tool_result":
-                if not isinstance(block.get("tool_use_id"), str):
-                    yield invalid(f"{path}.tool_result.tool_use_id: Field required")
+                yield from _id(f"{path}.tool_result.tool_use_id", block.get("tool_use_id"))
                 if message["role"] != "user":
                     yield invalid(f"{path}: `tool_result` blocks can only be in `user` messages")
 
@@ -85,12 +84,20 @@ def results_single(asked: Asked) -> Iterator[Refusal]:
 
 
 def _call_fields(path: str, block: dict[str, Any], role: str) -> Iterator[Refusal]:
-    if not isinstance(block.get("id"), str) or not CALL_ID.fullmatch(block["id"]):
-        yield invalid(f"{path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
+    yield from _id(f"{path}.tool_use.id", block.get("id"))
+    if not isinstance(block.get("name"), str) or not block["name"]:
+        yield invalid(f"{path}.tool_use.name: Field required")
     if not isinstance(block.get("input"), dict):
         yield invalid(f"{path}.tool_use.input: Input should be a valid dictionary")
     if role != "assistant":
         yield invalid(f"{path}: `tool_use` blocks can only be in `assistant` messages")
+
+
+def _id(path: str, value: Any) -> Iterator[Refusal]:
+    if not isinstance(value, str):
+        yield invalid(f"{path}: Field required")
+    elif not CALL_ID.fullmatch(value):
+        yield invalid(f"{path}: String should match pattern '^[a-zA-Z0-9_-]+$'")
 
 
 def _ids(message: dict[str, Any], kind: str, field: str) -> list[str]:

@@ -6,27 +6,25 @@ Source: anthropic 2.14.0 types; platform docs on streaming, usage and errors.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from tenure.core.usage import Usage
-from tenure.testing import anthropic_rules, signature
+from tenure.testing import (
+    anthropic_edits,
+    anthropic_events,
+    anthropic_message,
+    anthropic_rules,
+    anthropic_seen,
+)
+from tenure.testing.anthropic_compaction import is_request
+from tenure.testing.anthropic_edit_rules import COMPACT, edits_of, trigger_of
 from tenure.testing.anthropic_walk import walk
-from tenure.testing.prompt import Counter, PromptBlock, canonical, count
-from tenure.testing.refusal import Asked, Refusal, Rules
-from tenure.testing.script import Reply
-from tenure.testing.side import Turn
-from tenure.testing.sse import event, pieces
+from tenure.testing.prompt import HEAD, Counter, PromptBlock, canonical, count
+from tenure.testing.refusal import Asked, Refusal, Rules, Seen
+from tenure.testing.side import Compacts, Turn
 
 TTL_SECONDS = {"5m": 300.0, "1h": 3_600.0}
-
-STOP_REASONS = {
-    "end": "end_turn",
-    "calls": "tool_use",
-    "length": "max_tokens",
-    "refusal": "refusal",
-}
 
 ERROR_KINDS = {
     401: "authentication_error",
@@ -51,137 +49,69 @@ class AnthropicSide:
         """Tools, then system, then messages, one block each."""
         blocks = [
             _prompt_block(role, block, message, counter)
-            for role, block, message in walk(asked.body)
+            for role, block, message in walk(asked.seen.body)
         ]
+        _read_under(blocks, asked.body)
         automatic = asked.body.get("cache_control")
         if automatic:
             _mark_last(blocks, _ttl(automatic))
         return blocks
 
+    def seen(self, asked: Asked, counter: Counter) -> Seen:
+        """Without dropped thinking, cleared messages and what `context_management` takes."""
+        return anthropic_seen.seen(asked, counter)
+
+    def compacts(self, asked: Asked) -> Compacts:
+        """The top-level `compaction` asks for it, or `compact_20260112` has reached its trigger."""
+        if is_request(asked):
+            return "request"
+        for edit in edits_of(asked.body):
+            if edit["type"] == COMPACT and asked.tokens > trigger_of(edit):
+                return "instead" if edit.get("pause_after_compaction") else "before"
+        return ""
+
+    def caches_by_mark(self, asked: Asked) -> bool:  # noqa: ARG002
+        """Its cache writes at marks and nowhere else by itself."""
+        return False
+
     def message(self, turn: Turn) -> dict[str, Any]:
         """The Message object."""
-        reply = turn.reply
-        warming = turn.asked.body["max_tokens"] == 0
-        return {
-            "id": f"msg_{turn.step:06d}",
-            "type": "message",
-            "role": "assistant",
-            "model": turn.model,
-            "content": [] if warming else content_of(turn),
-            "stop_reason": "max_tokens" if warming else STOP_REASONS[reply.stopped_by],
-            "stop_sequence": None,
-            "usage": usage_of(turn.usage, turn.thought),
-        }
+        return anthropic_message.message(turn)
 
     def stream(self, turn: Turn) -> Iterator[bytes]:
-        """message_start, a ping, each block's start, deltas and stop, message_delta and _stop."""
-        whole = self.message(turn)
-        usage = {**whole["usage"], "output_tokens": 1}
-        yield _named(
-            {
-                "type": "message_start",
-                "message": {**whole, "content": [], "stop_reason": None, "usage": usage},
-            }
-        )
-        yield _named({"type": "ping"})
-        for index, block in enumerate(whole["content"]):
-            yield from _block_events(index, block)
-        yield _named(
-            {
-                "type": "message_delta",
-                "delta": {"stop_reason": whole["stop_reason"], "stop_sequence": None},
-                "usage": whole["usage"],
-            }
-        )
-        yield _named({"type": "message_stop"})
+        """The same message as events."""
+        return anthropic_events.events_of(self.message(turn))
 
-    def counted(self, tokens: int) -> dict[str, Any]:
-        """The answer of count_tokens."""
-        return {"input_tokens": tokens}
+    def counted(self, asked: Asked, counter: Counter) -> dict[str, Any]:
+        """The answer of count_tokens, with the count before `context_management` if there is any."""
+        if asked.body.get("context_management") is None:
+            return {"input_tokens": asked.tokens}
+        whole = anthropic_seen.unedited(asked, asked.seen.dropped)
+        original = anthropic_edits.tokens(whole, counter)
+        return {
+            "input_tokens": asked.tokens,
+            "context_management": {"original_input_tokens": original},
+        }
 
     def error(self, refusal: Refusal) -> dict[str, Any]:
         """`{"type": "error", "error": {...}}`."""
         kind = refusal.kind
         if not refusal.rule and kind == "invalid_request_error" and refusal.status != 400:
             kind = ERROR_KINDS.get(refusal.status, "api_error")
-        return {
-            "type": "error",
-            "error": {"type": kind, "message": refusal.message},
-            "request_id": "req_scripted",
-        }
+        error: dict[str, Any] = {"type": kind, "message": refusal.message}
+        if refusal.details is not None:
+            error["details"] = dict(refusal.details)
+        return {"type": "error", "error": error, "request_id": "req_scripted"}
 
     def broken_stream(self, refusal: Refusal, *, sent: int) -> bytes:  # noqa: ARG002
         """The `error` event."""
-        return _named(self.error(refusal))
+        return anthropic_events.named(self.error(refusal))
 
     def denied(self, headers: Mapping[str, str]) -> Refusal | None:
         """401 without a key."""
         if headers.get("x-api-key") or headers.get("authorization"):
             return None
         return Refusal(401, "x-api-key header is required", kind="authentication_error")
-
-
-def content_of(turn: Turn) -> list[dict[str, Any]]:
-    """The reply as content blocks, thinking signed for this very prompt."""
-    reply = turn.reply
-    blocks: list[dict[str, Any]] = []
-    if reply.thinking:
-        signed = signature.sign(reply.thinking, list(walk(turn.asked.body)))
-        blocks.append({"type": "thinking", "thinking": reply.thinking, "signature": signed})
-    if reply.text:
-        blocks.append({"type": "text", "text": reply.text, "citations": None})
-    blocks.extend(_calls(reply, turn.step))
-    return blocks
-
-
-def _calls(reply: Reply, step: int) -> Iterator[dict[str, Any]]:
-    for number, call in enumerate(reply.calls):
-        call_id = call.id or f"toolu_{step:06d}_{number}"
-        yield {"type": "tool_use", "id": call_id, "name": call.name, "input": dict(call.input)}
-
-
-def usage_of(usage: Usage, thought: int) -> dict[str, Any]:
-    """The usage object; input_tokens excludes what the cache read or wrote."""
-    return {
-        "input_tokens": usage.fresh,
-        "cache_creation_input_tokens": usage.cache_write,
-        "cache_read_input_tokens": usage.cache_read,
-        "cache_creation": {
-            "ephemeral_5m_input_tokens": usage.cache_write - usage.cache_write_1h,
-            "ephemeral_1h_input_tokens": usage.cache_write_1h,
-        },
-        "output_tokens": usage.output,
-        "output_tokens_details": {"thinking_tokens": thought},
-        "service_tier": "standard",
-    }
-
-
-def _block_events(index: int, block: dict[str, Any]) -> Iterator[bytes]:
-    empty, deltas = _in_portions(block)
-    yield _named({"type": "content_block_start", "index": index, "content_block": empty})
-    for delta in deltas:
-        yield _named({"type": "content_block_delta", "index": index, "delta": delta})
-    yield _named({"type": "content_block_stop", "index": index})
-
-
-def _in_portions(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A block as its empty start and the deltas that fill it."""
-    match block["type"]:
-        case "thinking":
-            deltas = [{"type": "thinking_delta", "thinking": p} for p in pieces(block["thinking"])]
-            deltas.append({"type": "signature_delta", "signature": block["signature"]})
-            return {**block, "thinking": "", "signature": ""}, deltas
-        case "text":
-            deltas = [{"type": "text_delta", "text": p} for p in pieces(block["text"])]
-            return {**block, "text": ""}, deltas
-        case _:
-            written = json.dumps(block["input"], ensure_ascii=False)
-            deltas = [{"type": "input_json_delta", "partial_json": p} for p in pieces(written)]
-            return {**block, "input": {}}, deltas
-
-
-def _named(payload: dict[str, Any]) -> bytes:
-    return event(payload, name=payload["type"])
 
 
 def _prompt_block(
@@ -194,12 +124,26 @@ def _prompt_block(
     )
 
 
+def _read_under(blocks: list[PromptBlock], body: Mapping[str, Any]) -> None:
+    """Messages are cached under the settings that they were read under: another thinking, effort
+    or tool choice keeps tools and system cached and nothing else (docs, prompt caching). What is
+    to happen to unbound thinking is no such setting: the model is not shown it."""
+    output = body.get("output_config")
+    effort = output.get("effort") if isinstance(output, Mapping) else None
+    thinking = {k: v for k, v in (body.get("thinking") or {}).items() if k != "block_binding"}
+    settings = [thinking or None, effort, body.get("tool_choice")]
+    first = next((at for at, block in enumerate(blocks) if block.message != HEAD), None)
+    if first is not None and any(one is not None for one in settings):
+        blocks[first] = replace(blocks[first], text=f"{canonical(settings)}{blocks[first].text}")
+
+
 def _inner_mark(block: Mapping[str, Any]) -> Any:
     """A mark inside a tool result's content: it stands at the end of that result."""
     inner = block.get("content")
     if not isinstance(inner, list):
         return None
-    marks = [item["cache_control"] for item in inner if item.get("cache_control")]
+    parts = [part for part in inner if isinstance(part, Mapping)]
+    marks = [part["cache_control"] for part in parts if part.get("cache_control")]
     return marks[-1] if marks else None
 
 

@@ -25,16 +25,32 @@ class PromptCache:
         self._caches: dict[str, PrefixCache] = {}
         self._lock = threading.Lock()
 
-    def bill(self, model: ModelProfile, blocks: Sequence[PromptBlock], *, now: float) -> Usage:
-        """The input side of the usage of a request that starts at `now` (seconds)."""
+    def bill(
+        self,
+        model: ModelProfile,
+        blocks: Sequence[PromptBlock],
+        *,
+        now: float,
+        explicit: bool = False,
+    ) -> Usage:
+        """The input side of the usage of a request that starts at `now` (seconds).
+
+        With `explicit` nothing behind the last mark is read or written.
+        """
+        marked = [index for index, block in enumerate(blocks) if block.ttl is not None]
+        end = (max(marked, default=-1) + 1) if explicit else len(blocks)
+        rest = sum(block.tokens for block in blocks[end:])
+        if not end:
+            return Usage(fresh=rest)
         with self._lock:
             cache = self._caches.setdefault(model.name, PrefixCache(model))
             node, marks = cache.root, []
-            for block in blocks:
+            for block in blocks[:end]:
                 node = cache.extend(node, [Segment(block.text, block.tokens, block.kind)])
                 if block.ttl is not None:
-                    marks.append(Mark(node, long=block.ttl >= LONG_TTL))
-            return cache.request(node, marks, at=now).usage
+                    long = block.ttl >= LONG_TTL and model.ttl_long > 0
+                    marks.append(Mark(node, long=long))
+            return cache.request(node, marks, at=now).usage + Usage(fresh=rest)
 
 
 def profile_for(model: str, *, marks: bool) -> ModelProfile:

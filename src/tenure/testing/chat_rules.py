@@ -9,16 +9,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tenure.testing.openai_common import too_long
+from tenure.testing.openai_common import (
+    breakpoints,
+    cache_options,
+    field_types,
+    misnamed,
+    overlong,
+    too_long,
+    unfit,
+)
 from tenure.testing.prompt import as_blocks
 from tenure.testing.refusal import Asked, Refusal, Rules, invalid
 
-ROLES = ("developer", "system", "user", "assistant", "tool", "function")
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "developer": ("text",),
+    "system": ("text",),
+    "user": ("text", "image_url", "input_audio", "file"),
+    "assistant": ("text", "refusal"),
+    "tool": ("text",),
+    "function": ("text",),
+}
+"""The kinds of content parts by role."""
+
+ROLES = tuple(PARTS)
+LONGEST_ID = 40
+"""Characters of a call's id. Source: public issues of 2025."""
 
 
 def required_fields(asked: Asked) -> Iterator[Refusal]:
     """model, and messages that are not empty."""
-    if not isinstance(asked.body.get("model"), str):
+    if not isinstance(asked.body.get("model"), str) or not asked.body["model"]:
         yield invalid("you must provide a model parameter", param="model")
     messages = asked.body.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -47,26 +67,56 @@ def call_shape(asked: Asked) -> Iterator[Refusal]:
     """Tool calls carry an id, a name and arguments spelled as a string."""
     for index, message in enumerate(asked.body["messages"]):
         path = f"messages[{index}].tool_calls"
-        if message.get("tool_calls") == []:
+        calls = message.get("tool_calls")
+        if calls == []:
             yield invalid(f"[] is too short - '{path}'", param=path)
-        for call in message.get("tool_calls") or []:
-            inner = call.get("function") or call.get("custom") or {}
-            if not isinstance(call.get("id"), str) or not isinstance(inner.get("name"), str):
-                yield invalid(f"Missing required parameter: '{path}'", param=path)
-            if call.get("function") and not isinstance(inner.get("arguments"), str):
-                yield invalid(f"Invalid type for '{path}.function.arguments'", param=path)
+        if calls is not None and not _are(Mapping, calls):
+            yield invalid(f"Invalid type for '{path}'", param=path)
+            return
+        if calls and message["role"] != "assistant":
+            yield invalid(f"'{path}' is only allowed in 'assistant' messages", param=path)
+        for number, call in enumerate(calls or []):
+            yield from _call(f"{path}[{number}]", call)
+
+
+def calls_unique(asked: Asked) -> Iterator[Refusal]:
+    """No two calls of one message share an id."""
+    for index, message in enumerate(asked.body["messages"]):
+        ids = [call["id"] for call in message.get("tool_calls") or []]
+        for call_id in ids:
+            if ids.count(call_id) > 1:
+                path = f"messages[{index}].tool_calls"
+                yield invalid(f"Duplicate value for 'tool_call_id' of '{call_id}'", param=path)
+
+
+def content_types(asked: Asked) -> Iterator[Refusal]:
+    """Each role takes parts of its own kinds; results are text."""
+    for index, message in enumerate(asked.body["messages"]):
+        for number, part in enumerate(as_blocks(message.get("content"))):
+            path = f"messages[{index}].content[{number}].type"
+            yield from unfit(path, part.get("type"), PARTS[message["role"]])
+            if part.get("type") == "text" and not isinstance(part.get("text"), str):
+                yield invalid(f"Invalid type for '{path[:-5]}.text'", param=f"{path[:-5]}.text")
 
 
 def tool_content(asked: Asked) -> Iterator[Refusal]:
-    """A tool message names its call and holds text only."""
+    """A tool message names its call."""
     for index, message in enumerate(asked.body["messages"]):
-        if message["role"] != "tool":
-            continue
-        if not isinstance(message.get("tool_call_id"), str):
+        if message["role"] == "tool" and not isinstance(message.get("tool_call_id"), str):
             param = f"messages[{index}].tool_call_id"
             yield invalid(f"Missing required parameter: '{param}'.", param=param)
-        if any(part.get("type") != "text" for part in as_blocks(message["content"])):
-            yield invalid("Invalid content type in a 'tool' message", param=f"messages[{index}]")
+
+
+def cache_breakpoints(asked: Asked) -> Iterator[Refusal]:
+    """Breakpoints on content parts are spelled by the rules."""
+    yield from breakpoints(
+        asked,
+        (
+            (f"messages[{index}].content[{number}]", part)
+            for index, message in enumerate(asked.body["messages"])
+            for number, part in enumerate(as_blocks(message.get("content")))
+        ),
+    )
 
 
 def calls_answered(asked: Asked) -> Iterator[Refusal]:
@@ -110,6 +160,27 @@ def window(asked: Asked) -> Iterator[Refusal]:
         yield too_long(asked.tokens + wanted, asked.window, "messages")
 
 
+def _call(path: str, call: Mapping[str, Any]) -> Iterator[Refusal]:
+    if not isinstance(call.get("id"), str):
+        yield invalid(f"Missing required parameter: '{path}.id'.", param=f"{path}.id")
+        return
+    yield from overlong(f"{path}.id", call["id"], LONGEST_ID)
+    kind = "custom" if call.get("type") == "custom" else "function"
+    inner = call.get(kind)
+    if not isinstance(inner, Mapping):
+        yield invalid(f"Missing required parameter: '{path}.{kind}'.", param=f"{path}.{kind}")
+        return
+    yield from misnamed(f"{path}.{kind}.name", inner.get("name"))
+    written = "input" if kind == "custom" else "arguments"
+    if not isinstance(inner.get(written), str):
+        param = f"{path}.{kind}.{written}"
+        yield invalid(f"Invalid type for '{param}': expected a string", param=param)
+
+
+def _are(kind: type, values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
 def _is_content(content: Any) -> bool:
     if isinstance(content, str):
         return True
@@ -118,9 +189,14 @@ def _is_content(content: Any) -> bool:
 
 RULES: Rules = {
     "required_fields": required_fields,
+    "field_types": field_types,
     "message_shape": message_shape,
     "call_shape": call_shape,
+    "calls_unique": calls_unique,
     "tool_content": tool_content,
+    "content_types": content_types,
+    "cache_options": cache_options,
+    "cache_breakpoints": cache_breakpoints,
     "calls_answered": calls_answered,
     "results_expected": results_expected,
     "window": window,

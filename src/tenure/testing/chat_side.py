@@ -13,9 +13,9 @@ from typing import Any
 from tenure.core.usage import Usage
 from tenure.testing import chat_rules, openai_common
 from tenure.testing.prompt import HEAD, Counter, PromptBlock, as_blocks, canonical, count
-from tenure.testing.refusal import Asked, Refusal, Rules
+from tenure.testing.refusal import Asked, Refusal, Rules, Seen
 from tenure.testing.script import Call
-from tenure.testing.side import Turn
+from tenure.testing.side import Compacts, Turn
 from tenure.testing.sse import event, pieces
 
 FINISH = {
@@ -23,6 +23,7 @@ FINISH = {
     "calls": "tool_calls",
     "length": "length",
     "refusal": "content_filter",
+    "pause": "stop",
 }
 
 
@@ -34,6 +35,18 @@ class ChatSide:
         """Rules of Chat Completions."""
         return chat_rules.RULES
 
+    def seen(self, asked: Asked, counter: Counter) -> Seen:  # noqa: ARG002
+        """All of it."""
+        return Seen(asked.body)
+
+    def compacts(self, asked: Asked) -> Compacts:  # noqa: ARG002
+        """Never."""
+        return ""
+
+    def caches_by_mark(self, asked: Asked) -> bool:
+        """The mode `explicit` of `prompt_cache_options`."""
+        return openai_common.caches_by_breakpoint(asked)
+
     def prompt(self, asked: Asked, counter: Counter) -> Sequence[PromptBlock]:
         """Tools, then one block per message."""
         blocks = [
@@ -42,7 +55,8 @@ class ChatSide:
         ]
         for index, message in enumerate(asked.body["messages"]):
             plain = {**message, "content": as_blocks(message.get("content"))}
-            blocks.append(PromptBlock(canonical(plain), count(plain, counter), index))
+            ttl = openai_common.breakpoint_ttl(asked.body, plain["content"])
+            blocks.append(PromptBlock(canonical(plain), count(plain, counter), index, ttl=ttl))
         return blocks
 
     def message(self, turn: Turn) -> dict[str, Any]:
@@ -50,9 +64,9 @@ class ChatSide:
         reply = turn.reply
         message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
         message["refusal"] = None
-        if reply.calls:
+        if reply.client_calls:
             message["tool_calls"] = [
-                _call(call, turn.step, number) for number, call in enumerate(reply.calls)
+                _call(call, turn.step, number) for number, call in enumerate(reply.client_calls)
             ]
         choice = {"index": 0, "message": message, "logprobs": None}
         choice["finish_reason"] = FINISH[reply.stopped_by]
@@ -75,9 +89,9 @@ class ChatSide:
             yield event({**frame, "choices": [], "usage": usage_of(turn.usage, turn.thought)})
         yield b"data: [DONE]\n\n"
 
-    def counted(self, tokens: int) -> dict[str, Any]:
+    def counted(self, asked: Asked, counter: Counter) -> dict[str, Any]:  # noqa: ARG002
         """Chat has no counting endpoint; the Responses one answers in this shape."""
-        return {"object": "response.input_tokens", "input_tokens": tokens}
+        return {"object": "response.input_tokens", "input_tokens": asked.tokens}
 
     def error(self, refusal: Refusal) -> dict[str, Any]:
         """`{"error": {...}}`."""
@@ -126,7 +140,7 @@ def _deltas(turn: Turn) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": "" if turn.reply.text else None, "refusal": None}
     for piece in pieces(turn.reply.text):
         yield {"content": piece}
-    for number, call in enumerate(turn.reply.calls):
+    for number, call in enumerate(turn.reply.client_calls):
         whole = _call(call, turn.step, number)
         arguments = whole["function"]["arguments"]
         start = {**whole, "index": number, "function": {"name": call.name, "arguments": ""}}

@@ -6,12 +6,13 @@ finds its request in the record; a refused request takes no step of the script.
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenure.cost.models import ModelProfile
 from tenure.testing.anthropic_side import AnthropicSide
@@ -21,8 +22,8 @@ from tenure.testing.conversation import RecordedRequest
 from tenure.testing.prompt import Counter, PromptBlock, Spelled
 from tenure.testing.refusal import Asked, Ledger, Refusal, first_refusal
 from tenure.testing.responses_side import ResponsesSide
-from tenure.testing.script import Playhead, Reply, Script
-from tenure.testing.side import Side, Turn
+from tenure.testing.script import Failure, Playhead, Reply, Script, Step, Summarizer
+from tenure.testing.side import Compacts, Side, Turn
 
 EVENTS_BEFORE_BREAK = 4
 """Events a stream sends before a scripted failure breaks it."""
@@ -44,6 +45,14 @@ COUNTS: Mapping[str, Side] = {
     "/v1/messages/count_tokens": ANTHROPIC,
     "/v1/responses/input_tokens": RESPONSES,
 }
+COMPACTS: Mapping[str, Side] = {"/v1/responses/compact": ResponsesSide(compacting=True)}
+ENDPOINTS: Mapping[str, Side] = {**GENERATES, **COUNTS, **COMPACTS}
+
+FIRST_COMPACTION = 900_000
+"""Compactions are numbered from here, so that their ids meet no answer's."""
+
+ALWAYS_BOUND = ("claude-fable-5-2", "claude-mythos-5-2")
+"""Models that check the prefix of thinking for every account."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,17 @@ class Settings:
     models: Sequence[str]
     preserved_thinking: bool | None
     without_rules: Collection[str]
+    summary: Summarizer
+    reasoning_of: Mapping[str, str]
+
+
+class Taken(NamedTuple):
+    """A step with its number, and the compaction that comes with it or stands in its place."""
+
+    step: Step
+    number: int
+    compacts: Compacts
+    summary: str | None
 
 
 class ScriptedModel:
@@ -74,8 +94,9 @@ class ScriptedModel:
         self._script = Playhead(script)
         self._settings = settings
         self._cache = PromptCache()
-        self._ledger = Ledger()
+        self._ledger = Ledger(dict(settings.reasoning_of))
         self._lock = threading.Lock()
+        self._compactions = itertools.count(FIRST_COMPACTION)
         self.requests: list[RecordedRequest] = []
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -83,73 +104,88 @@ class ScriptedModel:
         arrived = RecordedRequest(
             -1, method, path, headers, body, _parsed(body), self._settings.clock(), 200
         )
-        side = GENERATES.get(path) or COUNTS.get(path) or _side_of(headers)
+        side = ENDPOINTS.get(path) or _side_of(headers)
         refusal = side.denied(headers)
         if refusal is None and method == "GET" and path.startswith("/v1/models"):
             return self._models(arrived, side)
-        if refusal is None and (method != "POST" or path not in {**GENERATES, **COUNTS}):
+        if refusal is None and (method != "POST" or path not in ENDPOINTS):
             refusal = Refusal(404, f"{method} {path}: not found", kind="not_found_error")
         if refusal is None and not isinstance(arrived.json, dict):
             refusal = Refusal(400, "the body is not a JSON object", rule="json")
+        if refusal is None and not _is_text(arrived.json):
+            words = "the request body is not valid JSON: no low surrogate in string"
+            refusal = Refusal(400, words, rule="json_text")
         if refusal is not None:
             return self._refused(arrived, side, refusal)
         return self._asked(arrived, side)
 
     def _asked(self, arrived: RecordedRequest, side: Side) -> Answer:
-        counting = arrived.path in COUNTS
+        asked = self._read(arrived, side)
+        refusal = first_refusal(side.rules, asked, without=self._settings.without_rules)
+        if refusal is not None:
+            return self._refused(arrived, side, refusal)
+        if asked.counting:
+            self._record(arrived)
+            return _json(200, side.counted(asked, self._settings.counter))
+        taken = self._take(asked, side)
+        if isinstance(taken.step, Reply):
+            turn = self._turn(taken.step, taken, asked, side, arrived.time)
+            return self._generated(arrived, side, turn)
+        failure = _failed(taken.step)
+        if taken.step.midstream and asked.body.get("stream"):
+            turn = self._turn(BROKEN_OFF, taken, asked, side, arrived.time)
+            return self._broken(arrived, side, turn, failure)
+        return self._refused(arrived, side, failure)
+
+    def _take(self, asked: Asked, side: Side) -> Taken:
+        """The next step of the script, unless a compaction takes its place."""
+        compacts = side.compacts(asked)
+        made = self._settings.summary(asked.body) if compacts else None
+        summary = made.text if compacts == "before" and isinstance(made, Reply) else None
+        if made is None or summary is not None:
+            return Taken(*self._script.next(asked.body), compacts, summary)
+        return Taken(made, next(self._compactions), compacts, None)
+
+    def _read(self, arrived: RecordedRequest, side: Side) -> Asked:
         profile = _profile_of(arrived.json.get("model"), side)
-        asked = Asked(
+        preserved, counter = self._settings.preserved_thinking, self._settings.counter
+        return Asked(
             arrived.json,
             arrived.headers,
             self._window(profile),
             self._ledger,
-            lambda request: side.prompt(request, self._settings.counter),
-            counting,
+            lambda request: side.prompt(request, counter),
+            arrived.path in COUNTS,
+            binds=profile.preserved_thinking or preserved is True,
+            enforced=preserved is not False or profile.name in ALWAYS_BOUND,
+            see=lambda request: side.seen(request, counter),
+            profile=profile,
         )
-        refusal = first_refusal(side.rules, asked, without=self._asleep(profile))
-        if refusal is not None:
-            return self._refused(arrived, side, refusal)
-        if counting:
-            self._record(arrived)
-            return _json(200, side.counted(asked.tokens))
-        step, index = self._script.next(asked.body)
-        if isinstance(step, Reply):
-            return self._generated(
-                arrived, side, self._turn(step, index, asked, side, arrived.time)
-            )
-        failure = Refusal(step.status, step.message, retry_after=step.retry_after)
-        if step.midstream and asked.body.get("stream"):
-            turn = self._turn(BROKEN_OFF, index, asked, side, arrived.time)
-            return self._broken(arrived, side, turn, failure)
-        return self._refused(arrived, side, failure)
 
-    def _turn(self, reply: Reply, step: int, asked: Asked, side: Side, now: float) -> Turn:
+    def _turn(self, reply: Reply, taken: Taken, asked: Asked, side: Side, now: float) -> Turn:
         counter = self._settings.counter
         thought = counter(reply.thinking) if reply.thinking else 0
         spoken = [reply.text, *(call.name + json.dumps(call.input) for call in reply.calls)]
         output = thought + sum(counter(text) for text in spoken if text)
-        profile = _profile_of(asked.body["model"], side)
-        billed = self._cache.bill(profile, asked.prompt, now=now)
-        return Turn(reply, step, asked, replace(billed, output=output), thought, int(now))
+        explicit = side.caches_by_mark(asked)
+        billed = self._cache.bill(asked.profile, asked.prompt, now=now, explicit=explicit)
+        usage = replace(billed, output=output)
+        compaction = (taken.compacts, taken.summary)
+        return Turn(reply, taken.number, asked, usage, thought, int(now), *compaction)
 
     def _window(self, profile: ModelProfile) -> int:
         return self._settings.window or profile.context_window
 
-    def _asleep(self, profile: ModelProfile) -> set[str]:
-        """Names of the rules that are not checked."""
-        preserved = self._settings.preserved_thinking
-        binds = profile.preserved_thinking if preserved is None else preserved
-        return {*self._settings.without_rules, *(() if binds else ("thinking_bound",))}
-
     def _generated(self, arrived: RecordedRequest, side: Side, turn: Turn) -> Answer:
         streaming = bool(turn.asked.body.get("stream"))
         answer = _events(side.stream(turn)) if streaming else _json(200, side.message(turn))
-        self._record(arrived, step=turn.step, prompt=turn.asked.prompt)
+        step = None if turn.compacts in ("request", "instead") else turn.step
+        self._record(arrived, step=step, prompt=turn.asked.sent)
         return answer
 
     def _broken(self, arrived: RecordedRequest, side: Side, turn: Turn, failure: Refusal) -> Answer:
         begun = list(islice(side.stream(turn), EVENTS_BEFORE_BREAK))
-        self._record(arrived, step=turn.step, prompt=turn.asked.prompt)
+        self._record(arrived, step=turn.step, prompt=turn.asked.sent)
         return _events(iter([*begun, side.broken_stream(failure, sent=len(begun))]))
 
     def _refused(self, arrived: RecordedRequest, side: Side, refusal: Refusal) -> Answer:
@@ -217,6 +253,19 @@ def _side_of(headers: Mapping[str, str]) -> Side:
 
 def _profile_of(model: Any, side: Side) -> ModelProfile:
     return profile_for(str(model), marks=side is ANTHROPIC)
+
+
+def _failed(step: Failure) -> Refusal:
+    return Refusal(step.status, step.message, retry_after=step.retry_after, details=step.details)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether all strings of the body are Unicode text: no provider takes lone surrogates."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parsed(body: bytes) -> Any:

@@ -33,6 +33,8 @@ def _empty(item: dict[str, Any]) -> dict[str, Any]:
     match item["type"]:
         case "reasoning":
             return {**item, "summary": [], "encrypted_content": None}
+        case "compaction":
+            return {**item, "encrypted_content": ""}
         case "message":
             return {**item, "status": "in_progress", "content": []}
         case _:
@@ -67,4 +69,13 @@ def _call(item: dict[str, Any], place: Event) -> Iterator[Event]:
     yield {"type": f"{name}.done", **place, "arguments": item["arguments"], "name": item["name"]}
 
 
-_FILLERS = {"reasoning": _reasoning, "message": _message, "function_call": _call}
+def _compaction(item: dict[str, Any], place: Event) -> Iterator[Event]:  # noqa: ARG001
+    yield {"type": "response.compaction.compacting", **place}
+
+
+_FILLERS = {
+    "compaction": _compaction,
+    "reasoning": _reasoning,
+    "message": _message,
+    "function_call": _call,
+}

@@ -20,6 +20,22 @@ def own_items(body: Mapping[str, Any]) -> list[Any]:
 
 
 def items_of(asked: Asked) -> list[Any]:
-    """All items the model reads, those of previous_response_id included."""
+    """All items the model reads: those of previous_response_id first, references resolved."""
     previous = asked.body.get("previous_response_id") or ""
-    return [*asked.ledger.stored.get(previous, []), *own_items(asked.body)]
+    own = [asked.ledger.items.get(_referred(item), item) for item in own_items(asked.body)]
+    return [*asked.ledger.stored.get(previous, []), *own]
+
+
+def is_reference(item: Any) -> bool:
+    """Whether the item only names a stored one; the type may be left out (openai 3.57.0)."""
+    return item.get("type") == "item_reference" or set(item) == {"id"}
+
+
+def _referred(item: Any) -> str:
+    return str(item.get("id")) if is_reference(item) else ""
+
+
+def parts_of(item: Mapping[str, Any]) -> list[Any]:
+    """The content parts of a message or of a tool's output; a text has none."""
+    content = item.get("output" if "output" in item else "content")
+    return content if isinstance(content, list) else []

@@ -10,12 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tenure.testing.openai_common import too_long
+from tenure.testing.openai_common import cache_options, field_types, misnamed, overlong, too_long
 from tenure.testing.refusal import Asked, Refusal, Rules, invalid
-from tenure.testing.responses_input import items_of
+from tenure.testing.responses_content import content_rules
+from tenure.testing.responses_input import items_of, own_items
 
-CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
-OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
+CALLS = {
+    "function_call": "function call",
+    "custom_tool_call": "custom tool call",
+    "computer_call": "computer call",
+    "shell_call": "shell call",
+    "apply_patch_call": "apply patch call",
+}
+"""Calls that the client answers by call_id, and their names in errors."""
+
+OUTPUTS = {
+    "function_call_output": "function_call",
+    "custom_tool_call_output": "custom_tool_call",
+    "computer_call_output": "computer_call",
+    "shell_call_output": "shell_call",
+    "apply_patch_call_output": "apply_patch_call",
+}
+WRITTEN = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Where a call by name keeps what the model wrote, as a string."""
+
+LONGEST_ID = 64
 
 
 def required_fields(asked: Asked) -> Iterator[Refusal]:
@@ -28,6 +47,12 @@ def required_fields(asked: Asked) -> Iterator[Refusal]:
     )
     if not sound:
         yield invalid("Invalid type for 'input': expected a string or an array.", param="input")
+        return
+    for index, item in enumerate(own_items(asked.body)):
+        for name in ("type", "id"):
+            if not isinstance(item.get(name), str | None):
+                path = f"input[{index}].{name}"
+                yield invalid(f"Invalid type for '{path}': expected a string.", param=path)
 
 
 def previous_known(asked: Asked) -> Iterator[Refusal]:
@@ -44,7 +69,7 @@ def previous_known(asked: Asked) -> Iterator[Refusal]:
 
 
 def item_shape(asked: Asked) -> Iterator[Refusal]:
-    """Items have the fields by which they are paired; there is at least one item."""
+    """Items have the fields by which they are paired, reasoning its summary; there is an item."""
     items = items_of(asked)
     if not items:
         yield invalid("Missing required parameter: 'input'.", param="input")
@@ -54,8 +79,21 @@ def item_shape(asked: Asked) -> Iterator[Refusal]:
             yield invalid(f"Missing required parameter: 'input[{index}].role'.", param="input")
         if (kind in CALLS or kind in OUTPUTS) and not isinstance(item.get("call_id"), str):
             yield invalid(f"Missing required parameter: 'input[{index}].call_id'.", param="input")
-        if kind in CALLS and not isinstance(item.get("arguments", item.get("input")), str):
-            yield invalid(f"Invalid type for 'input[{index}].arguments'.", param="input")
+            return
+        if kind in WRITTEN and not isinstance(item.get(WRITTEN[kind]), str):
+            path = f"input[{index}].{WRITTEN[kind]}"
+            yield invalid(f"Invalid type for '{path}'.", param=path)
+        if kind in WRITTEN:
+            yield from misnamed(f"input[{index}].name", item.get("name"))
+        if kind in CALLS or kind in OUTPUTS:
+            yield from overlong(f"input[{index}].call_id", item["call_id"], LONGEST_ID)
+        if kind == "reasoning" and not isinstance(item.get("summary"), list):
+            path = f"input[{index}].summary"
+            yield invalid(
+                f"Missing required parameter: '{path}'.",
+                param=path,
+                code="missing_required_parameter",
+            )
 
 
 def items_unique(asked: Asked) -> Iterator[Refusal]:
@@ -78,13 +116,14 @@ def items_unique(asked: Asked) -> Iterator[Refusal]:
 def calls_answered(asked: Asked) -> Iterator[Refusal]:
     """Every call has its output somewhere after it."""
     items = items_of(asked)
+    last = {
+        (OUTPUTS[item["type"]], item["call_id"]): index
+        for index, item in enumerate(items)
+        if item.get("type") in OUTPUTS
+    }
     for index, item in enumerate(items):
         kind = item.get("type")
-        if kind not in CALLS:
-            continue
-        wanted = f"{kind}_output"
-        later = {(other.get("type"), other.get("call_id")) for other in items[index + 1 :]}
-        if (wanted, item["call_id"]) not in later:
+        if kind in CALLS and last.get((kind, item["call_id"]), -1) < index:
             yield invalid(
                 f"No tool output found for {CALLS[kind]} {item['call_id']}.", param="input"
             )
@@ -101,7 +140,8 @@ def outputs_expected(asked: Asked) -> Iterator[Refusal]:
                 f"{item['call_id']}.",
                 param="input",
             )
-        called.add((kind, item.get("call_id")))
+        if kind in CALLS:
+            called.add((kind, item["call_id"]))
 
 
 def reasoning_followed(asked: Asked) -> Iterator[Refusal]:
@@ -158,13 +198,16 @@ def _made_by_model(following: Sequence[Mapping[str, Any]]) -> bool:
 
 RULES: Rules = {
     "required_fields": required_fields,
+    "field_types": field_types,
     "previous_known": previous_known,
     "item_shape": item_shape,
+    **content_rules,
     "items_unique": items_unique,
     "outputs_expected": outputs_expected,
     "calls_answered": calls_answered,
     "reasoning_followed": reasoning_followed,
     "reasoning_present": reasoning_present,
     "trigger_last": trigger_last,
+    "cache_options": cache_options,
     "window": window,
 }

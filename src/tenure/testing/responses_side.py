@@ -6,28 +6,46 @@ been. Source: openai 3.57.0 types.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tenure.core.usage import Usage
-from tenure.testing import openai_common, responses_rules
+from tenure.testing import openai_common, responses_compaction, responses_rules
 from tenure.testing.prompt import HEAD, Counter, PromptBlock, as_blocks, canonical, count
-from tenure.testing.refusal import Asked, Refusal, Rules
+from tenure.testing.refusal import Asked, Refusal, Rules, Seen
 from tenure.testing.responses_events import events_of
-from tenure.testing.responses_input import items_of
-from tenure.testing.side import Turn
+from tenure.testing.responses_input import items_of, parts_of
+from tenure.testing.sealed import seal
+from tenure.testing.side import Compacts, Turn
 from tenure.testing.sse import event
 
 
+@dataclass(frozen=True)
 class ResponsesSide:
-    """POST /v1/responses and /v1/responses/input_tokens."""
+    """POST /v1/responses and /v1/responses/input_tokens; /v1/responses/compact if `compacting`."""
+
+    compacting: bool = False
 
     @property
     def rules(self) -> Rules:
         """Rules of the Responses API."""
         return responses_rules.RULES
+
+    def seen(self, asked: Asked, counter: Counter) -> Seen:  # noqa: ARG002
+        """All of it."""
+        return Seen(asked.body)
+
+    def compacts(self, asked: Asked) -> Compacts:
+        """The endpoint or the last item asks for it, or a threshold is reached."""
+        if self.compacting or responses_compaction.triggered(asked):
+            return "request"
+        return "before" if responses_compaction.due(asked) else ""
+
+    def caches_by_mark(self, asked: Asked) -> bool:
+        """The mode `explicit` of `prompt_cache_options`."""
+        return openai_common.caches_by_breakpoint(asked)
 
     def prompt(self, asked: Asked, counter: Counter) -> Sequence[PromptBlock]:
         """Tools, instructions, then one block per item."""
@@ -37,12 +55,19 @@ class ResponsesSide:
         blocks = [PromptBlock(canonical(part), count(part, counter), HEAD) for part in head]
         for index, item in enumerate(items_of(asked)):
             plain = _plain(item)
-            blocks.append(PromptBlock(canonical(plain), count(plain, counter), index))
+            ttl = openai_common.breakpoint_ttl(asked.body, parts_of(item))
+            blocks.append(PromptBlock(canonical(plain), count(plain, counter), index, ttl=ttl))
         return blocks
 
     def message(self, turn: Turn) -> dict[str, Any]:
         """The response object; what it stands for is kept for previous_response_id."""
         body = turn.asked.body
+        if self.compacting:
+            usage = usage_of(turn.usage, turn.thought)
+            words, step, at = turn.reply.text, turn.step, turn.created
+            return responses_compaction.compacted(
+                turn.asked, words, step=step, created=at, usage=usage
+            )
         output = output_of(turn)
         whole = {**_envelope(turn), "output": output, "usage": usage_of(turn.usage, turn.thought)}
         _remember(turn, whole["id"], output)
@@ -57,9 +82,9 @@ class ResponsesSide:
             numbered = {**payload, "sequence_number": number}
             yield event(numbered, name=payload["type"])
 
-    def counted(self, tokens: int) -> dict[str, Any]:
+    def counted(self, asked: Asked, counter: Counter) -> dict[str, Any]:  # noqa: ARG002
         """The answer of input_tokens."""
-        return {"object": "response.input_tokens", "input_tokens": tokens}
+        return {"object": "response.input_tokens", "input_tokens": asked.tokens}
 
     def error(self, refusal: Refusal) -> dict[str, Any]:
         """`{"error": {...}}`."""
@@ -83,11 +108,15 @@ class ResponsesSide:
 
 
 def output_of(turn: Turn) -> list[dict[str, Any]]:
-    """The reply as output items: reasoning, message, function calls."""
+    """The reply as output items: compaction, reasoning, message, function calls."""
     reply, step = turn.reply, turn.step
+    if turn.compacts == "request":
+        return [responses_compaction.item_of(reply.text, step)]
     items: list[dict[str, Any]] = []
+    if turn.summary is not None:
+        items.append(responses_compaction.item_of(turn.summary, step))
     if reply.thinking:
-        sealed = base64.b64encode(f"sealed {step}: {reply.thinking}".encode()).decode()
+        sealed = seal("reasoning", f"{step}: {reply.thinking}".encode("utf-8", "surrogatepass"))
         items.append(
             {
                 "id": f"rs_{step:06d}",
@@ -103,11 +132,11 @@ def output_of(turn: Turn) -> list[dict[str, Any]]:
                 "type": "message",
                 "status": "completed",
                 "role": "assistant",
-                "phase": "commentary" if reply.calls else "final_answer",
+                "phase": "commentary" if reply.client_calls else "final_answer",
                 "content": [{"type": "output_text", "text": reply.text, "annotations": []}],
             }
         )
-    for number, call in enumerate(reply.calls):
+    for number, call in enumerate(reply.client_calls):
         items.append(
             {
                 "id": f"fc_{step:06d}_{number}",
@@ -161,10 +190,11 @@ def _remember(turn: Turn, response_id: str, output: Sequence[Mapping[str, Any]])
     ledger = turn.asked.ledger
     reasoning = [item["id"] for item in output if item["type"] == "reasoning"]
     for item in output:
-        if reasoning and item["type"] != "reasoning":
+        if reasoning and item["type"] not in ("reasoning", "compaction"):
             ledger.reasoning_of[item["id"]] = reasoning[0]
     if turn.asked.body.get("store", True):
         ledger.stored[response_id] = [*items_of(turn.asked), *output]
+        ledger.items.update({item["id"]: item for item in output})
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:

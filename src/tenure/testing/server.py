@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self, cast
@@ -24,7 +24,7 @@ from tenure.testing.conversation import (
 )
 from tenure.testing.model import Answer, ScriptedModel, Settings
 from tenure.testing.prompt import Counter, default_counter
-from tenure.testing.script import Script
+from tenure.testing.script import Script, Summarizer, summary_of
 
 BROKEN = (
     b"HTTP/1.1 500 Internal Server Error\r\ncontent-type: application/json\r\n"
@@ -37,10 +37,20 @@ class ModelServer:
     """A scripted model provider; use it as a context manager.
 
     `script`: the answers in order, or `(body, step) -> Reply | Failure`. `clock` gives seconds
-    and decides when cache entries expire. `counter` counts tokens. `window` (tokens) and
-    `preserved_thinking` (thinking is bound to its prefix) are as the profile of the requested
-    model says, unless given; prices and cache rules always are. `models` are listed by
-    /v1/models. Rules named in `without_rules` are not checked.
+    and decides when cache entries expire. `counter` counts tokens. `window` (tokens) is as the
+    profile of the requested model says, unless given; prices and cache rules always are. `models`
+    are listed by /v1/models. Rules named in `without_rules` are not checked.
+
+    `preserved_thinking`: None binds thinking to its prefix on the models that do so, as for an
+    account of today. True binds it on every model. False is an account from before 2026-08-31:
+    the check is in force only for requests that set `prefix_mismatch_behavior` on a model that
+    knows it, and for all on the models that spare nobody (5.2).
+
+    `summary` makes the text of every compaction, asked for or by threshold, and takes no step of
+    the script; a `Reply` without text is a compaction that failed with status 200.
+
+    `reasoning_of` tells of items of the Responses API that were made before this server began: an
+    item's id and the id of the reasoning item that it came with and must come back with.
 
     A script that fails or runs out answers 500, and leaving the context raises its error.
 
@@ -50,7 +60,7 @@ class ModelServer:
             client = anthropic.Anthropic(base_url=server.url, api_key="any")
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - knobs of a fake, each with its default
         self,
         script: Script,
         *,
@@ -60,8 +70,19 @@ class ModelServer:
         models: Sequence[str] = ("claude-opus-5-5", "gpt-6.1-sol"),
         preserved_thinking: bool | None = None,
         without_rules: Collection[str] = (),
+        summary: Summarizer = summary_of,
+        reasoning_of: Mapping[str, str] | None = None,
     ) -> None:
-        settings = Settings(clock, counter, window, models, preserved_thinking, without_rules)
+        settings = Settings(
+            clock=clock,
+            counter=counter,
+            window=window,
+            models=models,
+            preserved_thinking=preserved_thinking,
+            without_rules=without_rules,
+            summary=summary,
+            reasoning_of=reasoning_of or {},
+        )
         self._model = ScriptedModel(script, settings)
         self._http = _HttpServer(self._model)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))

@@ -18,7 +18,7 @@ from math import ceil
 from typing import Any
 
 from tenure.tokens.families import Family, family_of
-from tenure.tokens.picture_size import Base64Bytes, picture_size
+from tenure.core.picture_size import Base64Bytes, picture_size
 
 # A picture whose size cannot be known (a URL, a file id, damaged bytes): the most that one costs
 # at Anthropic, hence rather too much than too little.

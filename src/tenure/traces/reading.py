@@ -51,6 +51,14 @@ def read(path: str | Path) -> list[Trace]:
     except OSError as error:
         words = f"{str(path)!r} cannot be read: {error.strerror or error}"
         raise WireError(words, path=str(path)) from error
+    return sessions(found, path)
+
+
+def sessions(found: Records, path: Path) -> list[Trace]:
+    """The same for records that were read already; `path` names them.
+
+    Raises `WireError` when they are no transcript we know.
+    """
     reader = _reader(found)
     if reader is None:
         raise WireError(

@@ -7,14 +7,34 @@ Source: providers.md 1.5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tenure.core.message import JsonObject
+from tenure.core.message import JsonObject, Path
 
 KEY = "cache_control"
 MOST = 4
-_UNMARKABLE = frozenset({"thinking", "redacted_thinking", "fallback", "compaction"})
+# The blocks whose type has the field in the SDK (anthropic 2.14.0); of others we do not know.
+_MARKABLE = frozenset(
+    {
+        "text",
+        "image",
+        "document",
+        "search_result",
+        "tool_use",
+        "tool_result",
+        "server_tool_use",
+        "web_search_tool_result",
+        "web_fetch_tool_result",
+        "code_execution_tool_result",
+        "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result",
+        "tool_search_tool_result",
+        "container_upload",
+        "mcp_tool_use",
+        "mcp_tool_result",
+    }
+)
 
 
 def count_marks(head: JsonObject) -> int:
@@ -39,7 +59,7 @@ def marked(message: JsonObject, mark: JsonObject) -> JsonObject | None:
             return None
         return {**message, "content": [{"type": "text", "text": content, KEY: mark}]}
     blocks = list(content) if isinstance(content, list) else []
-    if not blocks or not _may_have(blocks[-1]):
+    if not blocks or not may_have(blocks[-1]):
         return None
     return {**message, "content": [*blocks[:-1], {**blocks[-1], KEY: mark}]}
 
@@ -50,15 +70,41 @@ def marked_head(head: JsonObject, mark: JsonObject) -> dict[str, Any]:
     if isinstance(system, str) and system.strip():
         return {**head, "system": [{"type": "text", "text": system, KEY: mark}]}
     for key, blocks in (("system", system), ("tools", tools)):
-        if isinstance(blocks, list) and blocks and _may_have(blocks[-1]):
+        if isinstance(blocks, list) and blocks and (key == "tools" or may_have(blocks[-1])):
             return {**head, key: [*blocks[:-1], {**blocks[-1], KEY: mark}]}
     return dict(head)
 
 
-def _may_have(block: Any) -> bool:
-    if not isinstance(block, Mapping) or str(block.get("type")) in _UNMARKABLE:
+def may_have(block: Any) -> bool:
+    """Whether a block of a message or of the system text may carry a mark."""
+    if not isinstance(block, Mapping) or str(block.get("type")) not in _MARKABLE:
         return False
     return block.get("type") != "text" or bool(str(block.get("text", "")).strip())
+
+
+def own_marks(
+    head: JsonObject, messages: Sequence[JsonObject], numbers: Iterable[int] | None = None
+) -> list[tuple[Path, JsonObject]]:
+    """The marks of a request with the paths of their blocks, in prompt order; the automatic one,
+    of path (), last. Only the messages of these numbers are searched (None: all)."""
+    found: list[tuple[Path, JsonObject]] = []
+    for key in ("tools", "system"):
+        _collect(head.get(key), (key,), found)
+    for number in range(len(messages)) if numbers is None else sorted(numbers):
+        _collect(messages[number].get("content"), ("messages", number, "content"), found)
+    if isinstance(head.get(KEY), Mapping):
+        found.append(((), head[KEY]))
+    return found
+
+
+def _collect(blocks: Any, path: Path, found: list[tuple[Path, JsonObject]]) -> None:
+    for at, block in enumerate(blocks if isinstance(blocks, list | tuple) else ()):
+        if not isinstance(block, Mapping):
+            continue
+        if len(path) == 3:
+            _collect(block.get("content"), (*path, at, "content"), found)
+        if isinstance(block.get(KEY), Mapping):
+            found.append(((*path, at), block[KEY]))
 
 
 def _blocks(value: Any) -> Sequence[JsonObject]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tenure.core.legal import Checker, Mended, Rule, Terms, Violation
 from tenure.core.message import (
     Block,
     BlockKind,
@@ -18,14 +19,14 @@ from tenure.core.message import (
     Path,
     json_bytes,
 )
-from tenure.core.legal import Violation
 from tenure.core.protocols import ToolCall
 from tenure.core.usage import Usage
 from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
+from tenure.wire.mend_chat import mend
 from tenure.wire.replies import as_dict, openai_usage, refuse_error, without_nulls
-from tenure.wire.rules_chat import violations
+from tenure.wire.rules_chat import RULES, checker, violations
 from tenure.wire.splice import splice
 from tenure.wire.values import (
     MEDIA_TYPES,
@@ -123,9 +124,24 @@ class OpenAIChat:
             return json_bytes(text)
         return json_bytes(_saying(data, text, block))
 
-    def violations(self, messages: Sequence[JsonObject]) -> list[Violation]:
-        """See `rules_chat`."""
-        return violations(messages)
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """See `Wire.rules` and `rules_chat`."""
+        return RULES
+
+    def violations(
+        self, messages: Sequence[JsonObject], terms: Terms | None = None
+    ) -> list[Violation]:
+        """See `Wire.violations` and `rules_chat`."""
+        return violations(messages, terms)
+
+    def checker(self, terms: Terms) -> Checker:
+        """See `Wire.checker`."""
+        return checker(terms)
+
+    def mend(self, messages: Sequence[JsonObject], terms: Terms) -> Mended:
+        """See `Wire.mend` and `mend_chat`."""
+        return mend(messages, terms)
 
     def meaning(self, data: JsonObject) -> bytes:
         """What the message means, for chain ids."""

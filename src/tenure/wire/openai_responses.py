@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tenure.core.legal import Checker, Mended, Rule, Terms, Violation
 from tenure.core.message import (
     Block,
     BlockKind,
@@ -18,14 +19,14 @@ from tenure.core.message import (
     Path,
     json_bytes,
 )
-from tenure.core.legal import Violation
 from tenure.core.protocols import ToolCall
 from tenure.core.usage import Usage
 from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
+from tenure.wire.mend_responses import mend
 from tenure.wire.replies import as_dict, openai_usage, refuse_error, without_nulls
-from tenure.wire.rules_responses import violations
+from tenure.wire.rules_responses import RULES, checker, violations
 from tenure.wire.splice import splice
 from tenure.wire.values import (
     MEDIA_TYPES,
@@ -128,9 +129,24 @@ class OpenAIResponses:
             return json_bytes(text)
         return json_bytes(_saying(data, text, block, message.origin))
 
-    def violations(self, messages: Sequence[JsonObject]) -> list[Violation]:
-        """See `rules_responses`."""
-        return violations(messages)
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """See `Wire.rules` and `rules_responses`."""
+        return RULES
+
+    def violations(
+        self, messages: Sequence[JsonObject], terms: Terms | None = None
+    ) -> list[Violation]:
+        """See `Wire.violations` and `rules_responses`."""
+        return violations(messages, terms)
+
+    def checker(self, terms: Terms) -> Checker:
+        """See `Wire.checker`."""
+        return checker(terms)
+
+    def mend(self, messages: Sequence[JsonObject], terms: Terms) -> Mended:
+        """See `Wire.mend` and `mend_responses`."""
+        return mend(messages, terms)
 
     def meaning(self, data: JsonObject) -> bytes:
         """What the item means, for chain ids."""

@@ -15,16 +15,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any
 
 from tenure.core.message import JsonObject, Path
 from tenure.core.volatile_change import first_difference
-from tenure.wire.meaning import MARKS
 from tenure.wire.prefix_lists import Change, alignment, tool_cause, tool_words
 from tenure.wire.prefix_parts import (
     Part,
     Setting,
     answer_format,
+    cache_marks,
     compact,
     is_system,
     parts,
@@ -103,13 +102,23 @@ def diff(earlier: JsonObject, later: JsonObject, wire_name: str) -> Difference |
     return next((one for one in found if not one.harmless), found[0] if found else None)
 
 
-def differences(earlier: JsonObject, later: JsonObject, wire_name: str) -> list[Difference]:
+def differences(
+    earlier: JsonObject,
+    later: JsonObject,
+    wire_name: str,
+    *,
+    old: Sequence[Part] | None = None,
+    new: Sequence[Part] | None = None,
+) -> list[Difference]:
     """All differences, one for each cause and part of the prompt, in the order of the cache.
 
     `wire_name` is anthropic_messages, openai_chat or openai_responses. Where the messages differ,
     the first difference that costs ends the comparison: what follows it is written again anyway.
+    `old` and `new` are the parts of the two bodies where they are known already.
     """
-    return list(_Comparison(earlier, later, wire_name).all())
+    old = parts(earlier, wire_name) if old is None else old
+    new = parts(later, wire_name) if new is None else new
+    return list(_Comparison(earlier, later, wire_name, old, new).all())
 
 
 def path_text(path: Path) -> str:
@@ -125,9 +134,16 @@ def path_text(path: Path) -> str:
 class _Comparison:
     """Two requests side by side."""
 
-    def __init__(self, earlier: JsonObject, later: JsonObject, wire: str) -> None:
+    def __init__(
+        self,
+        earlier: JsonObject,
+        later: JsonObject,
+        wire: str,
+        old: Sequence[Part],
+        new: Sequence[Part],
+    ) -> None:
         self._earlier, self._later, self._wire = earlier, later, wire
-        self._old, self._new = parts(earlier, wire), parts(later, wire)
+        self._old, self._new = old, new
         self._heads = sum(part.place != "messages" for part in self._old)
 
     def all(self) -> Iterator[Difference]:
@@ -274,7 +290,7 @@ class _Comparison:
                 return self._placed(before, after, place)
 
     def _marks(self) -> Iterator[Difference]:
-        old, new = dict(_marks(self._earlier)), dict(_marks(self._later))
+        old, new = dict(cache_marks(self._earlier)), dict(cache_marks(self._later))
         if old == new:
             return
         moved = [path for path in (*old, *new) if old.get(path) != new.get(path)]
@@ -380,23 +396,6 @@ def _nth(some: Sequence[Part], at: int) -> Part | None:
 
 def _text(setting: Setting | None) -> str:
     return "" if setting is None else compact(setting.value)
-
-
-def _marks(body: JsonObject) -> Iterator[tuple[Path, str]]:
-    """Every cache mark of a request: its path and what it says."""
-    waiting: list[tuple[Path, Any]] = [((), body)]
-    while waiting:
-        path, value = waiting.pop()
-        if is_object(value):
-            for key, one in value.items():
-                if key in MARKS:
-                    yield (*path, key), compact(one)
-                elif key in {"tools", "system", "content", "output", "messages"} or (
-                    key == "input" and not path
-                ):
-                    waiting.append(((*path, key), one))
-        elif is_array(value):
-            waiting += [((*path, at), one) for at, one in enumerate(value)]
 
 
 def _places(marks: dict[Path, str]) -> str:

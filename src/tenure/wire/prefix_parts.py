@@ -98,6 +98,23 @@ def answer_format(body: JsonObject, wire: str) -> Setting | None:
     return None if path is None or plain else Setting(path, value)
 
 
+def cache_marks(body: JsonObject) -> Iterator[tuple[Path, str]]:
+    """Every cache mark of a request: its path and what it says, as JSON text."""
+    waiting: list[tuple[Path, Any]] = [((), body)]
+    while waiting:
+        path, value = waiting.pop()
+        if is_object(value):
+            for key, one in value.items():
+                if key in MARKS:
+                    yield (*path, key), compact(one)
+                elif key in {"tools", "system", "content", "output", "messages"} or (
+                    key == "input" and not path
+                ):
+                    waiting.append(((*path, key), one))
+        elif is_array(value):
+            waiting += [((*path, at), one) for at, one in enumerate(value)]
+
+
 def bare(value: Any) -> Any:
     """The value without cache marks; what a tool gets or takes is left as it is."""
     if is_object(value):

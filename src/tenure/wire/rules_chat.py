@@ -1,82 +1,207 @@
-"""The rules of OpenAI Chat Completions that eviction can break.
+"""The rules of OpenAI Chat Completions: by name, and the check of a growing conversation.
 
-Invariant: linear in the number of messages, and the names of the rules are stable. Source: the
-API's 400 text "An assistant message with 'tool_calls' must be followed by tool messages responding
-to each 'tool_call_id'".
+Invariant: linear in the number of messages, the names of the rules are stable, and a check after an
+append equals one from scratch. A call that waits on purpose (`Terms.pending`) keeps its id: a request
+that holds it can't be sent yet. Broken JSON in arguments is no breach, since the API takes any text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from tenure.core.legal import Rule, Terms, Violation
 from tenure.core.message import JsonObject
-from tenure.core.legal import Violation
+from tenure.wire.growing import Growing
+from tenure.wire.mend_common import FreshIds
+from tenure.wire.rules_chat_shape import shaped
+from tenure.wire.shape import UNSENDABLE, Fault, call_key, head_faults, id_fault
 from tenure.wire.values import is_array, is_object
 
+_PARAMS = "openai 3.57.0, types/chat/chat_completion_*_message_param.py"
+_ANSWERED = (
+    "400 \"An assistant message with 'tool_calls' must be followed by tool messages responding to "
+    "each 'tool_call_id'\""
+)
+_EXPECTED = (
+    "400 \"messages with role 'tool' must be a response to a preceding message with 'tool_calls'\""
+)
+_HOSTS = "reports of hosts that refuse other ids, public issues up to August 2026"
 
-def violations(messages: Sequence[JsonObject]) -> list[Violation]:
-    """The rules that these messages break as a request, in order.
+RULES: Mapping[str, Rule] = {
+    rule.name: rule
+    for rule in (
+        UNSENDABLE,
+        Rule("message-object", "a message is an object", _PARAMS, "sent as a user's text"),
+        Rule("role-known", "a message has one of the six roles", _PARAMS, "sent as a user's text"),
+        Rule(
+            "content-parts",
+            "content is text or a list of parts with a type",
+            _PARAMS,
+            "parts that say the same",
+        ),
+        Rule(
+            "text-only",
+            "only a user's content holds pictures, sound and documents",
+            "providers.md 3.1: tool content is text or text parts; " + _PARAMS,
+            "a label in its place",
+        ),
+        Rule(
+            "empty-content",
+            "content is there unless an assistant message calls tools",
+            _PARAMS,
+            "empty text",
+        ),
+        Rule("empty-calls", "tool_calls are not an empty list", "400 \"[] is too short\"", "left out"),
+        Rule(
+            "broken-call",
+            "a call names its tool and stands in an assistant message",
+            _PARAMS,
+            "left out, kept under a handle",
+        ),
+        Rule("arguments-text", "arguments of a call are text", _PARAMS, "the JSON text of them"),
+        Rule("call-id", "a call and its results have an id that is text", _PARAMS, "a new id"),
+        Rule("id-spaces", "no blanks stand around a call id", _HOSTS, "taken off on both sides"),
+        Rule("id-shape", "a call id has the shape that the host wants", _HOSTS, "a new id"),
+        Rule("duplicate-call", "no two calls of one message share an id", _ANSWERED, "a new id"),
+        Rule(
+            "reused-id",
+            "no two calls of a conversation share an id",
+            "reports of relays that count from call_0 in every turn, public issues",
+            "the later call and its results get a new id",
+            fatal=False,
+        ),
+        Rule(
+            "unanswered-call",
+            "tool messages right behind a call answer it",
+            _ANSWERED,
+            "its result moved there, or one that says that none was recorded",
+        ),
+        Rule("open-loop", "the calls at the end are answered before the next request", _ANSWERED),
+        Rule("pending-call", "a call that waits on purpose is answered before others speak", _ANSWERED),
+        Rule(
+            "orphan-result",
+            "a tool message answers a call of the message it follows",
+            _EXPECTED,
+            "moved to its call, or a user's labelled text",
+        ),
+        Rule("duplicate-result", "a call is answered once", _EXPECTED, "a user's labelled text"),
+    )
+}  # fmt: skip
 
-    empty-content, duplicate-call, unanswered-call, open-loop, orphan-result, duplicate-result.
-    """
-    found: list[Violation] = []
-    waiting: dict[str, int] = {}
-    known: set[str] = set()
-    for number, message in enumerate(messages):
-        if message.get("role") == "tool":
-            _answer(message, number, waiting, known, found)
-            continue
-        if waiting:
-            _unanswered("unanswered-call", waiting, found)
-        waiting, known = {}, set()
-        calls = message.get("tool_calls")
-        if calls and is_array(calls):
-            for call in calls:
-                name = call.get("id") if is_object(call) else None
-                _open(str(name), number, waiting, found)
-            known = set(waiting)
-        elif not _has_content(message):
-            found.append(Violation("empty-content", number, "the message has no content"))
-    if waiting:
-        _unanswered("open-loop", waiting, found)
-    return found
+
+class Reading(NamedTuple):
+    """What the walk needs to know of a message, whatever stands around it."""
+
+    is_tool: bool
+    calls: tuple[str, ...]
+    faults: tuple[Fault, ...]
+    id_faults: tuple[tuple[str, Fault], ...]
 
 
-def _has_content(message: JsonObject) -> bool:
-    content = message.get("content")
-    if content or isinstance(content, str):
-        return True
-    if message.get("role") != "assistant":
-        return False
-    return any(message.get(key) for key in ("function_call", "refusal", "audio"))
+def violations(messages: Sequence[JsonObject], terms: Terms | None = None) -> list[Violation]:
+    """The rules that these messages break as a request, in order."""
+    return checker(terms or Terms()).check(messages)
 
 
-def _open(call: str, number: int, waiting: dict[str, int], found: list[Violation]) -> None:
-    if call in waiting:
-        words = f"call id {call!r} occurs twice in one message"
-        found.append(Violation("duplicate-call", number, words))
-    waiting[call] = number
+def checker(terms: Terms) -> Growing[Reading]:
+    """See `Wire.checker`."""
+    fits = FreshIds((), terms.id_pattern).fits
+    _, faults = head_faults(terms.head)
+
+    def read(message: JsonObject) -> Reading:
+        return reading(message, fits)
+
+    return Growing(read, lambda: _Pairs(terms.pending), [fault.violation(-1) for fault in faults])
 
 
-def _answer(
-    message: JsonObject,
-    number: int,
-    waiting: dict[str, int],
-    known: set[str],
-    found: list[Violation],
-) -> None:
-    call = str(message.get("tool_call_id"))
-    if waiting.pop(call, None) is None:
-        if call in known:
+def reading(message: Any, fits: Any) -> Reading:
+    """The reading of one message; its calls are those that are left when it is sound."""
+    sound, faults = shaped(message)
+    is_tool = sound.get("role") == "tool"
+    ids = [sound.get("tool_call_id")] if is_tool else call_ids(sound)
+    found = []
+    for value in ids:
+        fault = id_fault(value, fits)
+        if fault is not None:
+            found.append((call_key(value), fault))
+    return Reading(is_tool, tuple(map(call_key, ids)), faults, tuple(found))
+
+
+def call_ids(message: JsonObject) -> list[Any]:
+    """The ids of the calls of a sound message, as they stand there."""
+    calls = message.get("tool_calls")
+    return [c.get("id") if is_object(c) else None for c in calls] if is_array(calls) else []
+
+
+class _Pairs:
+    """Calls and results by id, while the messages go by."""
+
+    __slots__ = ("_found", "_known", "_pending", "_used", "_waiting")
+
+    def __init__(self, pending: frozenset[str]) -> None:
+        self._pending = frozenset(map(call_key, pending))
+        self._found: list[Violation] = []
+        self._waiting: dict[str, int] = {}
+        self._known: set[str] = set()
+        self._used: set[str] = set()
+
+    def see(self, number: int, facts: Reading) -> None:
+        """See `Walk.see`."""
+        is_tool, calls, faults, id_faults = facts
+        # The unanswered are noticed here but concern an earlier message.
+        if not is_tool:
+            if self._waiting:
+                self._unanswered()
+            self._waiting, self._known = {}, set()
+        self._found += (fault.violation(number) for fault in faults)
+        for key, fault in id_faults:
+            if key not in self._pending:
+                self._found.append(fault.violation(number))
+        if is_tool:
+            self._answer(calls[0], number)
+        elif calls:
+            self._open(calls, number)
+
+    def finish(self) -> list[Violation]:
+        """See `Walk.finish`."""
+        rest = [
+            Violation("open-loop", number, f"call {call!r} is not answered yet")
+            for call, number in self._waiting.items()
+        ]
+        found = [*self._found, *rest]
+        return sorted(found, key=lambda v: v.message) if len(found) > 1 else found
+
+    def _open(self, calls: tuple[str, ...], number: int) -> None:
+        for call in calls:
+            if call in self._waiting:
+                words = f"call id {call!r} occurs twice in one message"
+                self._report("duplicate-call", number, call, words)
+            elif call in self._used:
+                words = f"call id {call!r} was used by an earlier call"
+                self._report("reused-id", number, call, words)
+            self._waiting[call] = number
+        self._used.update(calls)
+        self._known = set(self._waiting)
+
+    def _report(self, rule: str, number: int, call: str, words: str) -> None:
+        if call and call not in self._pending:
+            self._found.append(Violation(rule, number, words))
+
+    def _answer(self, call: str, number: int) -> None:
+        if self._waiting.pop(call, None) is not None:
+            return
+        if call in self._known:
             rule, words = "duplicate-result", f"call {call!r} is answered twice"
         else:
             rule, words = "orphan-result", f"result {call!r} has no call right before it"
-        found.append(Violation(rule, number, words))
-    if message.get("content") is None or message.get("content") == []:
-        found.append(Violation("empty-content", number, "the tool message has no content"))
+        self._found.append(Violation(rule, number, words))
 
-
-def _unanswered(rule: str, waiting: dict[str, int], found: list[Violation]) -> None:
-    for call, number in waiting.items():
-        words = f"call {call!r} is not answered by the tool messages right after it"
-        found.append(Violation(rule, number, words))
+    def _unanswered(self) -> None:
+        for call, number in self._waiting.items():
+            pending = call in self._pending
+            words = f"call {call!r} is not answered by the tool messages right after it"
+            if pending:
+                words = f"call {call!r} waits on purpose, and others speak behind it"
+            rule = "pending-call" if pending else "unanswered-call"
+            self._found.append(Violation(rule, number, words))

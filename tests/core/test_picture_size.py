@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.tokens.picture_size import Base64Bytes, picture_size
+from tenure.core.picture_size import Base64Bytes, picture_size
 from tests.tokens import pictures
 
 MAKERS: list[Callable[[int, int], str]] = [
