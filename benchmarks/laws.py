@@ -14,6 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
+from tenure.core.message import BlockKind
+from tenure.errors import TenureError
 from tenure.policies.clearing import ClearToolResults
 from tenure.policies.default import Tenure
 from tenure.tokens.counter import BlockCounter
@@ -60,8 +62,8 @@ def check_laws(path: Path) -> tuple[str, Counter[str], list[str]]:
         for law, check in LAWS.items():
             try:
                 counts[law] += check(recorded, Random(f"{recorded.name} {law}"))
-            except AssertionError as error:
-                broken.append(f"{law}: {recorded.name}: {error}")
+            except (AssertionError, TenureError) as error:
+                broken.append(f"{law}: {recorded.name}: {type(error).__name__} {error}"[:300])
     return wire, counts, broken
 
 
@@ -82,7 +84,9 @@ def _touched(recorded: Recorded, mix: Random) -> int:
     tried = 0
     for body in _bodies(recorded, mix):
         lenses = [recorded.wire.lenses(message.data) for message in recorded.messages()]
-        editable = [at for at in range(len(body.places)) if lenses[at]]
+        # What no wire knows can't be made to say other words.
+        known = [all(lens.kind is not BlockKind.OTHER for lens in found) for found in lenses]
+        editable = [at for at in range(len(body.places)) if lenses[at] and known[at]]
         for at in mix.sample(editable, min(10, len(editable))):
             wire_laws.touching_one_message_changes_only_its_slice(body, at, mix.randrange(9))
             tried += 1

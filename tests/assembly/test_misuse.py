@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure import Options, Session
-from tenure.errors import RequestError, SessionError
+from tenure.errors import ConfigError, RequestError, SessionError, UpstreamError
 from tenure.storage.in_memory import InMemoryStore
 from tenure.testing import Call, ModelServer, Reply
 from tests.assembly.apis import ANTHROPIC, APIS, RESPONSES, Api, content_of
@@ -170,3 +170,36 @@ def test_results_larger_than_the_window_do_not_end_a_session(api: Api) -> None:
         handles = [e.handle for e in session.explain().edits]
         assert len(handles) == reads
         assert session.recall(handles[0]) == content_of("big_0", 30_000)
+
+
+def nested(levels: int) -> Any:
+    value: Any = {"end": 1}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
+@ANY_API
+@pytest.mark.parametrize("levels", [300, 900, 5_000, 100_000])
+def test_values_nested_deeper_than_anything_that_is_read_are_refused_in_words(
+    api: Api, levels: int
+) -> None:
+    deep = nested(levels)
+    session = Session(api.model, max_tokens=500, tools=[api.tool], options=api.options())
+    with pytest.raises(RequestError, match="nest"):
+        session.user([{"type": "text", "text": "look", "data": deep}])
+    with pytest.raises(RequestError, match="nest"):
+        session.append({"role": "user", "content": "look", "data": deep})
+    session.user("look")
+    session.request()
+    with pytest.raises(UpstreamError, match="nest"):
+        session.reply({"content": [deep], "choices": [deep], "output": [deep]})
+    with pytest.raises(ConfigError, match="tools"):
+        Session(api.model, max_tokens=500, tools=[deep], options=api.options())
+
+
+@ANY_API
+@pytest.mark.parametrize("system", [["be kind"], [{"type": "text", "text": "a"}, "b"], 7, {"a": 1}])
+def test_a_system_text_of_another_shape_is_refused_in_words(api: Api, system: Any) -> None:
+    with pytest.raises(ConfigError, match="system"):
+        Session(api.model, max_tokens=500, system=system, options=api.options())

@@ -215,3 +215,29 @@ def test_units_of_different_prices_are_told_apart(program: Program, session: Pat
     other.write(session.with_name("small.jsonl"))
     out = program("replay", session.parent, "--jobs", "1").out
     assert "ratios of the sums in USD: append-only 1.000" in " ".join(out.split())
+
+
+def test_totals_of_several_models_add_each_sessions_own_input_tokens(
+    program: Program, tmp_path: Path
+) -> None:
+    """As docs/commands.md says: the ratio is one of tokens, whatever they cost."""
+    prices = {"claude-opus-4-5": 5e-6, "claude-haiku-4-5": 1e-6}
+    for number, model in enumerate(prices):
+        session = Session(model=model).user("read them")
+        for part in range(10 * (number + 1)):
+            session.call("Bash", {"command": f"cat part{part}"}, f"line_{part} of it\n" * 900)
+        session.say("done").write(tmp_path / f"{model}.jsonl")
+    ran = program("replay", tmp_path, "--json", "--policy", "clear-every-step")
+    total, sessions = ran.json["total"], ran.json["sessions"]
+    assert [one["model"] for one in sessions] == sorted(prices)
+    for policy, row in total.items():
+        costs = [one["policies"][policy]["cost"] for one in sessions]
+        assert row["cost"] == pytest.approx(sum(costs))
+        spent = sum(cost * prices[one["model"]] for cost, one in zip(costs, sessions, strict=True))
+        assert row["usd"] == pytest.approx(spent)
+        assert row["ratio"] == pytest.approx(row["cost"] / total["append-only"]["cost"])
+    money = total["clear-every-step"]["usd"] / total["append-only"]["usd"]
+    assert abs(money - total["clear-every-step"]["ratio"]) > 0.001
+    shown = " ".join(program("replay", tmp_path, "--policy", "clear-every-step").out.split())
+    assert "the models differ in price" in shown
+    assert f"append-only 1.000, clear-every-step {money:.3f}" in shown

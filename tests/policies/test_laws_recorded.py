@@ -44,7 +44,9 @@ def pinned(recorded: Recorded, every: int = 4) -> Recorded:
         nonlocal number
         number += message.origin is Origin.TOOL
         pins = message.origin is Origin.TOOL and number % every == 1
-        return Message(message.data, origin=message.origin, pinned=pins)
+        if not pins:
+            return message
+        return Message(message.data, origin=message.origin, pinned=True)
 
     replies = tuple(replace(r, arrivals=tuple(map(pin, r.arrivals))) for r in recorded.replies)
     return replace(recorded, replies=replies)

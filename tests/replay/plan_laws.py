@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from tenure.core.edit import Drop, Edit, Insert, Reason, Replace, Span
-from tenure.core.message import Message, Origin, message_id
+from tenure.core.message import BlockKind, Message, Origin, message_id
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
 from tenure.core.view import View, apply
@@ -25,7 +25,8 @@ def some_edits(transcript: Transcript, mix: Random) -> list[Edit]:
         luck = mix.random()
         if luck < 0.1:
             found.append(Drop((block.key,), WHY))
-        elif luck < 0.3:
+        elif luck < 0.3 and block.kind is not BlockKind.OTHER:
+            # What no wire knows can't be made to say other words: it stays or is dropped.
             message = transcript.messages[block.index]
             body = transcript.wire.stand_in(block, message, f"[{block.key}]")
             found.append(Replace(block.key, (body,), WHY, handle=f"h-{block.key}"))

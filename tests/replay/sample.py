@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 
 from tenure.core.message import BlockKind, JsonObject, Message, Origin
@@ -71,8 +72,11 @@ class Recorded:
         return made
 
     def holds(self) -> Counter[str]:
-        """How many blocks of each kind there are, and of steps with several calls."""
-        found = Counter(block.kind.value for block in self.transcript().all_blocks())
+        """How many blocks of each kind there are, of the user's own, and of steps with several
+        calls."""
+        blocks = list(self.transcript().all_blocks())
+        found = Counter(block.kind.value for block in blocks)
+        found["user"] = sum(block.origin is Origin.USER for block in blocks)
         for each in self.replies:
             lenses = [lens for m in each.messages for lens in self.wire.lenses(m.data)]
             found["parallel"] += sum(x.kind is BlockKind.TOOL_CALL for x in lenses) > 1
@@ -109,8 +113,20 @@ def recorded_threads(recording: Recording) -> list[Recorded]:
 
 
 def _recorded(recording: Recording, thread: RecordedThread) -> Recorded:
+    """Every other message is held as bytes, as a proxy holds it, the rest as the caller's dicts."""
     name = f"{recording.trace.name} {thread.thread.name}"
-    return Recorded(name, recording.trace.wire, thread.replies)
+    turn = cycle([False, True])
+
+    def held(message: Message) -> Message:
+        if not next(turn):
+            return message
+        return Message(None, message.raw, origin=message.origin, pinned=message.pinned)
+
+    replies = tuple(
+        replace(r, arrivals=tuple(map(held, r.arrivals)), messages=tuple(map(held, r.messages)))
+        for r in thread.replies
+    )
+    return Recorded(name, recording.trace.wire, replies)
 
 
 def kinds(sample: Sequence[Recorded]) -> Counter[str]:
@@ -123,8 +139,8 @@ def sample_of(shared_data: Callable[..., Path], wire_name: str) -> tuple[Recorde
     the laws are about."""
     sample = threads(shared_data("data", "agent-sessions-dev"), wire_name)
     held = kinds(sample)
-    for kind in ("text", "thinking", "tool_call", "tool_result", "parallel"):
-        assert held[kind] >= 3, f"the sample of {wire_name} holds {held[kind]} of {kind}"
+    for kind in ("text", "thinking", "tool_call", "tool_result", "parallel", "user"):
+        assert held[kind] >= 2, f"the sample of {wire_name} holds {held[kind]} of {kind}"
     return sample
 
 

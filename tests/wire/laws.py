@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from tenure.core.edit import Reason, Replace
-from tenure.core.message import BlockKind, JsonObject, Message
+from tenure.core.message import JsonObject, Message
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
 from tenure.core.view import apply
@@ -263,8 +263,3 @@ def reply_body(wire_name: str, messages: Sequence[JsonObject]) -> dict[str, Any]
     content = messages[0]["content"]
     listed = content if isinstance(content, list) else [{"type": "text", "text": content}]
     return {"type": "message", "role": "assistant", "content": listed, "usage": usage}
-
-
-def has(wire: AnyWire, messages: Sequence[JsonObject], kind: BlockKind) -> bool:
-    """True when one of the messages has a block of this kind."""
-    return any(lens.kind is kind for data in messages for lens in wire.lenses(data))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.core.message import BlockKind, JsonObject
+from tenure.core.message import BlockKind, JsonObject, Origin
 from tenure.wire.detect import WIRES
 from tests.replay.sample import WIRES as NAMES
 from tests.replay.sample import Recorded, sample_of
@@ -108,8 +108,13 @@ def test_a_generated_reply_that_is_streamed_in_any_pieces_is_the_reply(
     wire: str, data: st.DataObject, seed: int
 ) -> None:
     mix = Random(seed)
-    for message in data.draw(conversations(WIRES[wire])):
-        if WIRES[wire].origin(message).value == "assistant":
-            body = laws.reply_body(wire, [message])
+    said: list[JsonObject] = []
+    for message in [*data.draw(conversations(WIRES[wire])), None]:
+        if message is not None and WIRES[wire].origin(message) is Origin.ASSISTANT:
+            said.append(message)
+        elif said:
+            # A reply of Responses is all its items.
+            body = laws.reply_body(wire, said)
             assert body is not None
             assert laws.a_stream_is_the_reply_that_came_whole(wire, body, mix) > 2
+            said = []

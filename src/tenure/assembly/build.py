@@ -20,6 +20,7 @@ from tenure.core import recall
 from tenure.core.budget import MIN_OUTPUT, Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
 from tenure.core.message import JsonObject
+from tenure.core.nesting import MAX_NESTING, nests_too_deep
 from tenure.core.policy import Policy
 from tenure.core.protocols import DEFAULT_SCOPE, Scope
 from tenure.core.record import Record, Started
@@ -140,6 +141,7 @@ def head_of(
     """The request without its messages, recall offered and the prompt cache switched on."""
     known = options.profile or profile(model)
     wire = wire_for(options.wire or _WIRE_OF.get(known.provider, "openai_chat"))
+    _check_head(system, tools)
     head: dict[str, Any] = {"model": model, **params}
     for name in _MAX_TOKENS & head.keys():
         # The wires spell it as their API does.
@@ -165,6 +167,20 @@ def head_of(
         # The session sends the whole history, so the provider need not keep a copy of it.
         head.setdefault("store", False)
     return head
+
+
+def _check_head(system: Any, tools: Sequence[Any]) -> None:
+    """ConfigError for a system text or tools of another shape than the APIs have."""
+    blocks = () if system is None or isinstance(system, str) else system
+    for key, values in (("system", blocks), ("tools", tools)):
+        shaped = isinstance(values, list | tuple) and all(isinstance(v, Mapping) for v in values)
+        if not shaped or nests_too_deep(values):
+            text = "a text or " if key == "system" else ""
+            raise ConfigError(
+                f"{key} is of another shape: it takes {text}a list of objects, nested at most "
+                f"{MAX_NESTING} deep",
+                key=key,
+            )
 
 
 def started(built: Built, head: JsonObject) -> Started:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, overload
 
 from tenure.core.message import JsonObject, json_bytes
+from tenure.core.nesting import nests_too_deep
 from tenure.core.protocols import ToolCall
 from tenure.core.session import Outgoing, SessionMachine
 from tenure.errors import RequestError
@@ -135,7 +136,14 @@ def checked_message(message: Any) -> JsonObject:
 
 def sayable(value: Any) -> Any:
     """The value itself, or a copy in which U+FFFD stands for lone surrogates, which the SDKs can't
-    encode: they come from file names and cut emoji, and would fail every later request."""
+    encode: they come from file names and cut emoji, and would fail every later request.
+
+    A value that is nested too deep stays as it is: the session refuses its message by number.
+    """
+    return value if nests_too_deep(value) else _sayable(value)
+
+
+def _sayable(value: Any) -> Any:
     if isinstance(value, str):
         try:
             value.encode()
@@ -143,9 +151,9 @@ def sayable(value: Any) -> Any:
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return value
     if isinstance(value, Mapping):
-        made = {key: sayable(inner) for key, inner in value.items()}
+        made = {key: _sayable(inner) for key, inner in value.items()}
         return value if all(made[key] is inner for key, inner in value.items()) else made
     if isinstance(value, list | tuple):
-        items = [sayable(inner) for inner in value]
+        items = [_sayable(inner) for inner in value]
         return value if all(a is b for a, b in zip(items, value, strict=True)) else items
     return value

@@ -24,15 +24,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
-from tenure.core.message import Message, Origin
+from tenure.core.message import Message
 from tenure.replay.trace import Damage, Step, Thread, Trace
 from tenure.traces.anthropic_usage import largest_usage
+from tenure.traces.claude_past import Past, Pasts, arrivals_of, is_result, reply_of
 from tenure.traces.claude_rows import SIDE, Expanded, expand, kind_of
 from tenure.traces.claude_tree import Node, Row, chains
 from tenure.traces.lines import Records
-from tenure.traces.origins import user_origin
 from tenure.traces.values import as_dict, as_list, main_model, text_of, unix_seconds
 
 
@@ -72,18 +72,18 @@ def _threads(
         title = group if number == 1 else f"{group}-{number}"
         tokens = as_dict(as_dict(segment.boundary and segment.boundary.data).get("compactMetadata"))
         before = tokens.get("preTokens")
-        spoken: _Spoken = {}
+        pasts = Pasts()
         for fork, chain in enumerate(chains(segment.nodes) if segment.nodes else []):
             if fork and not any(node.kind == "reply" for node in chain.own):
                 said = sum(node.kind != "other" for node in chain.own)
                 if said:
                     expanded.skipped["abandoned by a rewind"] += said
                 continue
-            inherited = chain.inherited()
-            steps, tail = _steps(chain.own, inherited, spoken)
+            past = pasts.of(chain)
+            steps, tail = _steps(chain.own, past)
             if not steps and not tail and segment.boundary is None:
                 continue
-            damage += _open_pairs(chain.own, inherited)
+            damage += _open_pairs(chain.own, past)
             yield Thread(
                 name=f"{title}~{fork}" if fork else title,
                 kind=kind,
@@ -153,33 +153,19 @@ def _parent(
     return home.get(text_of(row.data, "parentUuid"), last)
 
 
-# What was said up to a reply, by the nodes since the reply before it: rewinds share their past.
-_Spoken: TypeAlias = dict[tuple[Node, ...], list[Message]]
-
-
-def _steps(
-    own: Sequence[Node], inherited: Sequence[Node], spoken: _Spoken
-) -> tuple[tuple[Step, ...], tuple[Message, ...]]:
+def _steps(own: Sequence[Node], past: Past) -> tuple[tuple[Step, ...], tuple[Message, ...]]:
     """The chain's own steps and its unanswered tail; what it inherited arrives with the first."""
-    carried: list[Message] = []
-    arrived: list[Node] = []
-    for node in inherited:
-        if node.kind == "reply":
-            said = (*arrived, node)
-            if said not in spoken:
-                spoken[said] = [*_arrivals(arrived), _reply(node)]
-            carried += spoken[said]
-            arrived = []
-        elif node.kind != "other":
-            arrived.append(node)
     steps: list[Step] = []
+    carried: Sequence[Message] = past.said
+    arrived = list(past.open)
     for node in own:
         if node.kind == "reply":
-            steps.append(_step(node, (*carried, *_arrivals(arrived)), _reply(node), arrived))
-            carried, arrived = [], []
+            message = reply_of(node)
+            steps.append(_step(node, (*carried, *arrivals_of(arrived)), message, arrived))
+            carried, arrived = (), []
         elif node.kind != "other":
             arrived.append(node)
-    return tuple(steps), (*carried, *_arrivals(arrived))
+    return tuple(steps), (*carried, *arrivals_of(arrived))
 
 
 def _step(node: Node, arrivals: tuple[Message, ...], reply: Message, arrived: list[Node]) -> Step:
@@ -196,49 +182,6 @@ def _step(node: Node, arrivals: tuple[Message, ...], reply: Message, arrived: li
     )
 
 
-def _reply(node: Node) -> Message:
-    """The reply as it is sent back: all its blocks in one message."""
-    contents = [as_dict(row.data.get("message")).get("content") for row in node.rows]
-    if len(contents) == 1 and isinstance(contents[0], str):
-        content: Any = contents[0]
-    else:
-        content = [block for one in contents for block in _blocks(one)]
-    return Message({"role": "assistant", "content": content}, origin=Origin.ASSISTANT)
-
-
-def _arrivals(nodes: Sequence[Node]) -> list[Message]:
-    """What arrived since the last reply: one message of all tool results, then the rest."""
-    results: list[Any] = []
-    words: list[Message] = []
-    for node in nodes:
-        data = node.rows[0].data
-        content = _content(data)
-        if node.kind == "results":
-            results += [block for block in content if _is_result(block)]
-            content = [block for block in content if not _is_result(block)]
-        if content:
-            harness = data.get("isMeta") or data.get("isCompactSummary")
-            origin = Origin.HARNESS if harness else user_origin(content)
-            words.append(Message({"role": "user", "content": content}, origin=origin))
-    if results:
-        words.insert(0, Message({"role": "user", "content": results}, origin=Origin.TOOL))
-    return words
-
-
-def _content(data: dict[str, Any]) -> Any:
-    if data.get("type") == "attachment":
-        return as_dict(data.get("attachment")).get("prompt")
-    return as_dict(data.get("message")).get("content")
-
-
-def _blocks(content: Any) -> list[Any]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
-
-
-def _is_result(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") == "tool_result"
-
-
 def _calls(row: Row) -> dict[str, str]:
     """The tool calls of a row: id to the tool's name."""
     blocks = as_list(as_dict(row.data.get("message")).get("content"))
@@ -251,18 +194,13 @@ def _results(row: Row) -> list[str]:
     if row.data.get("type") != "user":
         return []
     blocks = as_list(as_dict(row.data.get("message")).get("content"))
-    return [text_of(block, "tool_use_id") for block in blocks if _is_result(block)]
+    return [text_of(block, "tool_use_id") for block in blocks if is_result(block)]
 
 
-def _open_pairs(own: Sequence[Node], inherited: Sequence[Node]) -> Iterator[Damage]:
+def _open_pairs(own: Sequence[Node], past: Past) -> Iterator[Damage]:
     """The calls that the session went on without a result for, and results without their call."""
-    open_calls: dict[str, tuple[str, Row]] = {}
-    last = len(inherited) - 1
-    while last > 0 and inherited[last].kind != "reply":
-        last -= 1
-    for node in inherited[max(last, 0) :]:
-        if node.kind == "reply":
-            open_calls = _calls_of(node)
+    open_calls = _calls_of(past.reply) if past.reply is not None else {}
+    for node in past.open:
         for call_id, _ in _results_of(node):
             open_calls.pop(call_id, None)
     for node in own:

@@ -38,29 +38,72 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class Chain:
-    """One conversation: its own nodes in file order, and the one that it left at the first of them.
+    """One conversation: its own nodes in file order, and the one that it left at the first of them
+    (None for the live one).
 
     What it inherits is made when asked for: most rewinds end before a reply, and a file of many has
     the same beginning as often.
     """
 
     own: list[Node]
-    _left: Chain | None
+    left: Chain | None
     _tree: _Tree
+    _heard: list[Node] = field(default_factory=list)
+    # Of each node from its first to its last one: how many of `_heard` there are with it, and the
+    # last number of a result of the replies so far.
+    _places: dict[Node, tuple[int, int]] = field(default_factory=dict)
 
     def inherited(self) -> list[Node]:
         """What had been said when its first node was, in file order."""
         pieces: list[list[Node]] = []
         chain = self
-        while chain._left is not None:
-            pieces.append(self._tree.before(chain.own[0], until=chain._left.above))
-            chain = chain._left
+        while chain.left is not None:
+            taken, beside = chain.left.leave(chain.own[0])
+            pieces.append([*chain.left.heard()[:taken], *beside])
+            chain = chain.left
         return [node for piece in reversed(pieces) for node in piece]
 
+    def heard(self) -> list[Node]:
+        """Its own nodes that lead to its end, and the results of the replies among them."""
+        if self._heard:
+            return self._heard
+        path = _path(max(self.own, key=_tells), self._above)
+        said = {one for node in path for one in self._tree.results.get(node, ())} | path
+        self._heard = sorted(said, key=_number)
+        latest = -1
+        for count, node in enumerate(self._heard, 1):
+            if node in path:
+                latest = max(
+                    [latest, *(one.number for one in self._tree.results.get(node, ())[-1:])]
+                )
+                self._places[node] = count, latest
+        return self._heard
+
+    def leave(self, first: Node) -> tuple[int, list[Node]]:
+        """What of its own a branch takes along whose first node hangs on one of these.
+
+        That many of `heard`, which come before the fork, and these nodes behind it: what leads from
+        there to the first one, and results that were late.
+        """
+        self.heard()
+        beside: set[Node] = set()
+        node = first.parent
+        while node is not None and node is not self._above and node not in self._places:
+            beside.add(node)
+            node = node.parent
+        if node is None or node is self._above:
+            return 0, sorted(beside, key=_number)
+        fork = node
+        while node is not None and node in self._places and self._places[node][1] > fork.number:
+            results = self._tree.results.get(node, ())
+            beside |= {one for one in results if fork.number < one.number < first.number}
+            node = node.parent
+        return self._places[fork][0], sorted(beside, key=_number)
+
     @property
-    def above(self) -> Node | None:
-        """The node that its first one hangs on; None for the live conversation."""
-        return self.own[0].parent if self._left is not None else None
+    def _above(self) -> Node | None:
+        """The node that its first one hangs on."""
+        return self.own[0].parent if self.left is not None else None
 
 
 def chains(nodes: Sequence[Node]) -> list[Chain]:
@@ -132,17 +175,6 @@ class _Tree:
         live.sort(key=_number)
         branches.sort(key=_number)
         return live, branches
-
-    def before(self, first: Node, until: Node | None) -> list[Node]:
-        """Its ancestors below `until`, and the results of replies among them that came before it."""
-        said: set[Node] = set()
-        for node in _path(first.parent, until):
-            said.add(node)
-            for child in self.results.get(node, ()):
-                if child.number >= first.number:
-                    break
-                said.add(child)
-        return sorted(said, key=_number)
 
 
 def _tells(node: Node) -> tuple[bool, int]:

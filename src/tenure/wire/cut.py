@@ -12,8 +12,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tenure.core.message import JsonObject, Message, Origin, json_bytes
+from tenure.core.nesting import MAX_NESTING
 from tenure.errors import RequestError
-from tenure.wire.scan import DEEPEST, Span, decoded, encoded, members, skip, too_deep
+from tenure.wire.scan import Span, decoded, encoded, members, skip, too_deep
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def _cut(text: str, key: str, format: str, origin_of: Callable[[JsonObject], Ori
             )
         if too_deep(item.value, text[item.start : item.end]):
             raise RequestError(
-                f"{key}[{item.key}] is nested deeper than {DEEPEST} levels",
+                f"{key}[{item.key}] is nested deeper than {MAX_NESTING} levels",
                 format=format,
                 path=f"{key}.{item.key}",
             )

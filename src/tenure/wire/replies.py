@@ -9,9 +9,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tenure.core.nesting import MAX_NESTING, nests_too_deep
 from tenure.core.usage import Usage
 from tenure.errors import UpstreamError
-from tenure.wire.scan import DEEPEST, decoded, too_deep
+from tenure.wire.scan import decoded, too_deep
 from tenure.wire.values import is_array, is_object
 
 
@@ -21,6 +22,8 @@ def as_dict(reply: Any) -> dict[str, Any]:
     Only fields that were set by the API are taken, under the API's own names. Raises
     UpstreamError when it is none of these.
     """
+    if isinstance(reply, Mapping | list | tuple) and nests_too_deep(reply):
+        raise UpstreamError(f"the reply is nested deeper than {MAX_NESTING} levels")
     value = plain(reply)
     if isinstance(value, bytes | bytearray | str):
         value = _parsed(value if isinstance(value, str) else decoded(bytes(value)))
@@ -35,7 +38,7 @@ def _parsed(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise UpstreamError(f"the reply can't be read as JSON: {error}") from error
     if isinstance(value, dict) and too_deep(value, text):
-        raise UpstreamError(f"the reply is nested deeper than {DEEPEST} levels")
+        raise UpstreamError(f"the reply is nested deeper than {MAX_NESTING} levels")
     return value
 
 

@@ -10,8 +10,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-DEEPEST = 200
-"""Levels of nesting that are read; what agents send has a dozen."""
+from tenure.core.nesting import MAX_NESTING, nests_too_deep
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 
@@ -92,24 +91,12 @@ def elements(text: str, at: int) -> tuple[list[Span], int]:
 
 
 def too_deep(value: Any, text: str) -> bool:
-    """True when a decoded value is nested deeper than `DEEPEST`.
+    """True when a decoded value is nested deeper than `MAX_NESTING`.
 
     Reading it would exhaust Python's stack later on. `text` is the value's JSON: with few brackets
     it can't be deep, which spares nearly all values the walk.
     """
-    if text.count("[") + text.count("{") <= DEEPEST:
-        return False
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
+    return text.count("[") + text.count("{") > MAX_NESTING and nests_too_deep(value)
 
 
 def _next(text: str, end: int, close: str) -> tuple[int, bool]:
