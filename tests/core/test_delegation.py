@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.delegation import Applied, confirmed, wanted
+from tenure.core.delegation import confirmed, wanted
 from tenure.core.edit import Delegated, Drop, Reason
 from tenure.core.message import BlockKind, Message
 from tenure.core.plan import Plan
+from tenure.core.server_edit import Applied
 from tenure.core.transcript import Transcript
 from tenure.core.view import apply
 from tenure.wire.detect import wire_for

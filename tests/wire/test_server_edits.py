@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.delegation import Applied, Wanted
+from tenure.core.server_edit import Applied, Wanted
 from tenure.wire.server_edits import (
     BETA,
     applied_edits,
@@ -103,9 +103,11 @@ def test_the_report_of_a_reply_is_read() -> None:
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=2)
-    | st.dictionaries(
-        st.sampled_from(["applied_edits", "type", "cleared_tool_uses", "x"]), inner, max_size=3
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["applied_edits", "type", "cleared_tool_uses", "x"]), inner, max_size=3
+        )
     ),
     max_leaves=8,
 )

@@ -8,31 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from tenure.core.edit import Delegated
 from tenure.core.message import BlockKind
 from tenure.core.plan import Plan
+from tenure.core.server_edit import Applied, Wanted
 from tenure.core.transcript import Transcript
-
-
-class Wanted(NamedTuple):
-    """A server edit to ask for: its type, its other parameters as JSON text, how many tool uses
-    there are in the request, and how many of the newest to keep."""
-
-    edit: str
-    options: bytes
-    tool_uses: int
-    keep: int
-
-
-class Applied(NamedTuple):
-    """What the provider says it did: an edit's type, how many tool uses or thinking turns it
-    cleared, and how many input tokens that took off."""
-
-    edit: str
-    cleared: int
-    tokens: int
 
 
 def wanted(plan: Plan, transcript: Transcript) -> tuple[Wanted, ...]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tenure.core.legal import Checker, Mended, Rule, Terms, Violation
 from tenure.core.message import Block, JsonObject, Lens, Message, Origin, Path
+from tenure.core.server_edit import Applied, Wanted
 from tenure.core.usage import Usage
 
 
@@ -52,7 +53,9 @@ class Wire(Protocol):
     def rules(self) -> Mapping[str, Rule]:
         """Every rule that is checked, by name."""
 
-    def violations(self, messages: Sequence[JsonObject], terms: Terms = ...) -> list[Violation]:
+    def violations(
+        self, messages: Sequence[JsonObject], terms: Terms | None = None
+    ) -> list[Violation]:
         """The rules of validity that these messages break, in order."""
 
     def checker(self, terms: Terms) -> Checker:

@@ -177,9 +177,7 @@ _READERS: dict[str, Callable[[Any, float], Record]] = {
     "PlanChanged": lambda b, at: PlanChanged(
         tuple(_to_edit(e) for e in b["added"]), tuple(_to_edit(e) for e in b["removed"]), at
     ),
-    "Requested": lambda b, at: Requested(
-        b["length"], b["tokens"], at, b["max_tokens"], b["exact"]
-    ),
+    "Requested": lambda b, at: Requested(b["length"], b["tokens"], at, b["max_tokens"], b["exact"]),
     "Reported": lambda b, at: Reported(Usage(**b["usage"]) if b["usage"] else None, at),
     "Cancelled": lambda _, at: Cancelled(at),
     "Recalled": lambda b, at: Recalled(b["handle"], b["price"], at),

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from tenure.core import delegation, recall, refusals
 from tenure.core.budget import Budget
 from tenure.core.command import CountExactly, Flow, SaveRecords
-from tenure.core.delegation import Wanted
 from tenure.core.edit import Delegated, Edit
 from tenure.core.explain import Explanation, Occupancy
 from tenure.core.legal import Terms
@@ -34,6 +33,7 @@ from tenure.core.record import (
     Requested,
     Started,
 )
+from tenure.core.server_edit import Wanted
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 from tenure.core.view import View, apply

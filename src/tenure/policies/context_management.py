@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from tenure.core.budget import Budget
-from tenure.core.delegation import Applied
 from tenure.core.edit import Edit, Reason, Replace
 from tenure.core.message import Block, BlockKind, JsonObject, Origin
 from tenure.core.plan import Plan
 from tenure.core.policy import Situation
+from tenure.core.server_edit import Applied
 from tenure.errors import ConfigError
 from tenure.policies.evictor import bound_thinking, drop_thinking
 from tenure.policies.protect import gone

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-from tenure.tokens.families import Family, family_of
 from tenure.core.picture_size import Base64Bytes, picture_size
+from tenure.tokens.families import Family, family_of
 
 # A picture whose size cannot be known (a URL, a file id, damaged bytes): the most that one costs
 # at Anthropic, hence rather too much than too little.

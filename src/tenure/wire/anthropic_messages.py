@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tenure.core.legal import Violation
 from tenure.core.message import (
     Block,
     BlockKind,
@@ -19,14 +20,15 @@ from tenure.core.message import (
     Path,
     json_bytes,
 )
-from tenure.core.legal import Violation
 from tenure.core.protocols import ToolCall
+from tenure.core.server_edit import Applied, Wanted
 from tenure.core.usage import Usage
 from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
 from tenure.wire.replies import anthropic_usage, as_dict, refuse_error, without_nulls
 from tenure.wire.rules_anthropic import violations
+from tenure.wire.server_edits import applied_edits, with_edits
 from tenure.wire.splice import splice
 from tenure.wire.values import (
     at_path,
@@ -145,6 +147,14 @@ class AnthropicMessages:
     def request(self, head: JsonObject, messages: Sequence[JsonObject]) -> dict[str, Any]:
         """The arguments of `client.messages.create`."""
         return {**head, "messages": list(messages)}
+
+    def delegating(self, head: JsonObject, wanted: Sequence[Wanted]) -> JsonObject:
+        """The head that also asks for these edits of the API's own."""
+        return with_edits(head, wanted)
+
+    def applied(self, reply: JsonObject) -> Sequence[Applied]:
+        """What a reply says that the API's own edits did."""
+        return applied_edits(as_dict(reply))
 
     def tool(self, name: str, description: str, schema: JsonObject) -> JsonObject:
         """The definition of a client tool."""

@@ -20,6 +20,7 @@ from tenure.core.message import (
     json_bytes,
 )
 from tenure.core.protocols import ToolCall
+from tenure.core.server_edit import Applied, Wanted
 from tenure.core.usage import Usage
 from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
@@ -198,6 +199,14 @@ class OpenAIChat:
         """
         rest, first = _head(head)
         return {**rest, "messages": [*first, *messages]}
+
+    def delegating(self, head: JsonObject, wanted: Sequence[Wanted]) -> JsonObject:  # noqa: ARG002
+        """The head: this API has no edits of its own."""
+        return head
+
+    def applied(self, reply: JsonObject) -> Sequence[Applied]:  # noqa: ARG002
+        """Nothing."""
+        return ()
 
     def tool(self, name: str, description: str, schema: JsonObject) -> JsonObject:
         """The definition of a client tool."""

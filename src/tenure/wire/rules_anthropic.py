@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tenure.core.message import JsonObject
 from tenure.core.legal import Violation
+from tenure.core.message import JsonObject
 from tenure.wire.values import is_object
 
 

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenure.core.delegation import Applied, Wanted
 from tenure.core.message import JsonObject
+from tenure.core.server_edit import Applied, Wanted
 from tenure.wire.values import is_array, is_object, text_of
 
 FIELD = "context_management"
