@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from threading import RLock
 from typing import Any
 
+from tenure.assembly.exact import CountTokens, counter_of
 from tenure.assembly.request import Request
 from tenure.assembly.writes import Writes
 from tenure.core import recall
 from tenure.core.budget import MIN_OUTPUT, Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
+from tenure.core.legal import Terms
+from tenure.core.lifetime import CacheCosts
 from tenure.core.message import JsonObject
 from tenure.core.nesting import MAX_NESTING, nests_too_deep
 from tenure.core.policy import Policy
@@ -33,11 +36,11 @@ from tenure.policies import by_name
 from tenure.storage.in_memory import InMemoryStore
 from tenure.tokens.counter import BlockCounter
 from tenure.tokens.meter import SessionMeter
-from tenure.wire import marks
+from tenure.wire import marks, server_edits
 from tenure.wire.detect import AnyWire, wire_for
+from tenure.wire.mark_plan import MarkRules, plan_marks
 
 _ANTHROPIC = "anthropic_messages"
-_MARK = {"type": "ephemeral"}
 _MAX_TOKENS = {"max_completion_tokens", "max_output_tokens"}
 _SETTINGS = ("window", "usable_window", "headroom")
 _WIRE_OF = {"anthropic": _ANTHROPIC, "openai": "openai_responses"}
@@ -51,8 +54,12 @@ class Options:
     what the model's provider speaks (Responses for OpenAI, Chat for unknown ones). `window` and
     `usable_window` are tokens; `headroom` the largest result each tool may bring, by tool name.
     `recall` offers the tool that brings evicted text back: by default when there are tools.
-    `count` asks the provider for an exact token count of a request (a dict) near the limit.
-    `clock` gives unix seconds.
+    `count` asks the provider for an exact token count of a request near the limit: your SDK client
+    (its counting endpoint is used), or a function from the request, a dict, to a number.
+    `delegate` lets the provider clear old results on its side where an edit of ours would cost the
+    model its thinking. `pending` are calls that wait on purpose: nobody answers them in the tool's
+    stead. `strict_alternation` and `id_pattern` (a regular expression) are for hosts that want user
+    and assistant in turn, or call ids of one shape. `clock` gives unix seconds.
     """
 
     wire: str = ""
@@ -65,7 +72,11 @@ class Options:
     store: RecordStore | None = None
     scope: Scope = DEFAULT_SCOPE
     name: str = ""
-    count: Callable[[JsonObject], int] | None = None
+    count: Any = None
+    delegate: bool = True
+    pending: Collection[str] = ()
+    strict_alternation: bool = False
+    id_pattern: str = ""
     clock: Callable[[], float] = time.time
 
 
@@ -81,18 +92,36 @@ class Built:
     wire: AnyWire
     writes: Writes
     options: Options
+    model: ModelProfile
+    count: CountTokens | None = None
     lock: AbstractContextManager[Any] = field(default_factory=RLock)
     _looked: int = 0
     _marked: bool = False
 
     def request(self, outgoing: Outgoing) -> Request:
-        """What the caller sends. Cache marks are set where the API has them and the caller did not
-        set marks of their own in messages."""
+        """What the caller sends. Cache marks are set where the API has them and the caller set none
+        of their own."""
+        head = outgoing.copy.head
+        changed: Mapping[int, JsonObject] = {}
         messages = self.machine.transcript.messages
         self._marked |= any(marks.is_marked(m.data) for m in messages[self._looked :])
         self._looked = len(messages)
-        mark = self.wire.name == _ANTHROPIC and not self._marked
-        return Request(self.machine, self.wire, outgoing, mark=mark, lock=self.lock)
+        if self.wire.name == _ANTHROPIC and not self._marked and not marks.count_marks(head):
+            head, changed = self._planned(outgoing)
+        return Request(self.wire, head, outgoing, changed=changed, lock=self.lock)
+
+    def _planned(self, outgoing: Outgoing) -> tuple[JsonObject, Mapping[int, JsonObject]]:
+        """The head and the messages that carry a mark."""
+        copy, model = outgoing.copy, self.model
+        rules = MarkRules(
+            lookback=model.lookback,
+            minimum=model.cache_minimum,
+            long=outgoing.long,
+            automatic=True,
+        )
+        ends = [0, *(copy.ends[n - 1] for n in outgoing.marks if n)]
+        plan = plan_marks(copy.head, copy.data[: outgoing.count], ends, rules, own=())
+        return plan.head, plan.messages
 
 
 def build(head: JsonObject, options: Options) -> Built:
@@ -125,9 +154,40 @@ def build(head: JsonObject, options: Options) -> Built:
         profile=known,
         price=lambda usage: price(usage, known),
         recall=_offers_recall(tools),
+        terms=_terms(head, known, options),
+        delegates=options.delegate and _delegates(wire, known, head),
+        costs=_costs(known),
+        long_profile=known.with_(write=known.write_long or known.write, ttl_short=known.ttl_long),
     )
     machine = SessionMachine(parts, options.name or token_hex(8), options.scope)
-    return Built(machine, wire, Writes(machine, options.store or InMemoryStore()), options)
+    writes = Writes(machine, options.store or InMemoryStore())
+    count = counter_of(options.count, wire.name) if options.count is not None else None
+    return Built(machine, wire, writes, options, known, count)
+
+
+def _terms(head: JsonObject, known: ModelProfile, options: Options) -> Terms:
+    """What the rules of the wire depend on."""
+    return Terms(
+        model=known.name or str(head["model"]),
+        head=head,
+        pending=frozenset(options.pending),
+        preserved_thinking=known.preserved_thinking,
+        strict_alternation=options.strict_alternation,
+        id_pattern=options.id_pattern,
+    )
+
+
+def _delegates(wire: AnyWire, known: ModelProfile, head: JsonObject) -> bool:
+    """Whether the provider can clear on its side, and the caller does not have it do so already."""
+    able = wire.name == _ANTHROPIC and known.server_edits
+    return able and not server_edits.asked_by_caller(head)
+
+
+def _costs(known: ModelProfile) -> CacheCosts | None:
+    """What a cached token costs, where there are marks and a long lifetime to choose."""
+    if known.write_long is None or not known.ttl_long:
+        return None
+    return CacheCosts(known.read, known.write, known.write_long, known.ttl_short, known.ttl_long)
 
 
 def head_of(
@@ -159,10 +219,6 @@ def head_of(
         offered.append(wire.tool(recall.NAME, recall.DESCRIPTION, recall.SCHEMA))
     if offered:
         head["tools"] = offered
-    if wire.name == _ANTHROPIC and not marks.count_marks(head):
-        # Without a mark nothing is cached on this API: one behind what every request begins with,
-        # and the automatic one at the end.
-        head = {**marks.marked_head(head, _MARK), marks.KEY: _MARK}
     if wire.name == "openai_responses":
         # The session sends the whole history, so the provider need not keep a copy of it.
         head.setdefault("store", False)
@@ -220,7 +276,7 @@ def perform(built: Built, command: Command) -> Any:
         case SaveRecords():
             return built.writes.begin(command)
         case CountExactly(request=request):
-            return built.options.count(request) if built.options.count else None
+            return built.count(request) if built.count else None
 
 
 def _offers_recall(tools: Sequence[JsonObject] | None) -> bool:

@@ -7,7 +7,7 @@ an estimate never passes for a count.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from tenure.core.message import JsonObject
@@ -16,21 +16,27 @@ from tenure.errors import ConfigError
 CountTokens: TypeAlias = Callable[[JsonObject], "int | Awaitable[int]"]
 
 
-def counter_of(client: Any) -> CountTokens:
-    """Counts a request with the client's counting endpoint; a function is taken as it is.
+_ENDPOINTS = {
+    "anthropic_messages": ("messages", "count_tokens"),
+    "openai_responses": ("responses", "input_tokens", "count"),
+}
+
+
+def counter_of(client: Any, wire: str) -> CountTokens:
+    """Counts a request of that wire format with the client's counting endpoint; a function is taken
+    as it is.
 
     `client` is an `anthropic` client (`messages.count_tokens`) or an `openai` one
     (`responses.input_tokens.count`: for Responses; Chat Completions has no such endpoint), sync or
     async. Raises ConfigError for anything else.
     """
-    method = _method(client)
+    method = _method(client, _ENDPOINTS.get(wire, ()))
     if method is None:
         if callable(client):
-            made: CountTokens = client
-            return made
+            return client  # type: ignore[no-any-return]
         raise ConfigError(
-            f"count is an SDK client that can count tokens, or a function from a request to a "
-            f"number; {type(client).__name__} is neither",
+            f"count takes a client that can count tokens of {wire} requests, or a function from a "
+            f"request to a number; {type(client).__name__} is neither",
             key="count",
         )
     accepted = inspect.signature(method).parameters.keys()
@@ -51,12 +57,8 @@ def _tokens(answer: Any) -> int:
     return tokens
 
 
-def _method(client: Any) -> Callable[..., Any] | None:
-    """The counting method of an SDK client; None when it has none."""
-    for path in (("messages", "count_tokens"), ("responses", "input_tokens", "count")):
-        found = client
-        for name in path:
-            found = getattr(found, name, None)
-        if callable(found):
-            return found  # type: ignore[no-any-return]
-    return None
+def _method(client: Any, path: Sequence[str]) -> Callable[..., Any] | None:
+    """The method at a path of attributes; None when there is none."""
+    for name in path:
+        client = getattr(client, name, None)
+    return client if path and callable(client) else None

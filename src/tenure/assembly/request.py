@@ -12,63 +12,56 @@ from typing import Any, overload
 from tenure.core.message import JsonObject, json_bytes
 from tenure.core.nesting import nests_too_deep
 from tenure.core.protocols import ToolCall
-from tenure.core.session import Outgoing, SessionMachine
+from tenure.core.session import Outgoing
 from tenure.errors import RequestError
-from tenure.wire import marks
 from tenure.wire.detect import AnyWire
+
+# Parameters of the SDK's call that are no part of the body.
+_CLIENT_ONLY = frozenset({"extra_body", "extra_headers", "extra_query", "timeout", "betas"})
 
 
 class Request(dict[str, Any]):
     """The keyword arguments of the SDK's create call: a plain dict that shares unchanged messages.
 
-    `.body` is the same request as JSON bytes, the text of each message made once in its life.
+    `.body` is the same request as JSON bytes, the text of each message made once in its life;
+    `.headers` are those that it needs beside the client's own (beta headers).
     """
 
     def __init__(
         self,
-        machine: SessionMachine,
         wire: AnyWire,
+        head: JsonObject,
         outgoing: Outgoing,
         *,
-        mark: bool,
+        changed: Mapping[int, JsonObject],
         lock: AbstractContextManager[Any],
     ) -> None:
-        self._head = {**machine.head, "max_tokens": outgoing.max_tokens}
+        self._head = wire.delegating({**head, "max_tokens": outgoing.max_tokens}, outgoing.wanted)
         self._wire = wire
         self._lock = lock
-        self._view = outgoing.view
-        self._length = len(outgoing.view.entries)
-        self._marked = _marked(self._head, outgoing) if mark else {}
-        request = wire.request(self._head, outgoing.view.messages)
-        for index, message in self._marked.items():
+        self._copy = outgoing.copy
+        self._count = outgoing.count
+        self._changed = changed
+        # The copy grows in place when messages follow, so its length was noted.
+        request = wire.request(self._head, outgoing.copy.data[: outgoing.count])
+        for index, message in changed.items():
             request[wire.key][index] = message
         super().__init__(request)
 
     @property
     def body(self) -> bytes:
         """The request as JSON."""
-        # The view grows in place when messages follow, so its length was noted.
         with self._lock:
-            raws = self._view.raws[: self._length]
-        for index, message in self._marked.items():
+            raws = self._copy.raws[: self._count]
+        for index, message in self._changed.items():
             raws[index] = json_bytes(message)
-        return self._wire.body(self._head, raws)
+        head = {k: v for k, v in self._head.items() if k not in _CLIENT_ONLY}
+        return self._wire.body({**head, **(self._head.get("extra_body") or {})}, raws)
 
-
-def _marked(head: JsonObject, outgoing: Outgoing) -> dict[int, JsonObject]:
-    """The messages that carry a cache mark, by their index: those in front of the end, where the
-    automatic mark of the head stands, as many as the API allows, the last ones first."""
-    automatic = head.get(marks.KEY)
-    if not automatic:
-        return {}
-    free = marks.MOST - marks.count_marks(head)
-    inner = [n - 1 for n in outgoing.marks if 0 < n < len(outgoing.view.entries)]
-    found: dict[int, JsonObject] = {}
-    for index in inner[max(0, len(inner) - free) :]:
-        message = marks.marked(outgoing.view.entries[index].message.data, automatic)
-        if message is not None:
-            found[index] = message
-    return found
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that go with `.body`, e.g. those that switch betas on."""
+        return dict(self._head.get("extra_headers") or {})
 
 
 class Calls(Sequence[ToolCall]):

@@ -17,6 +17,7 @@ from tenure.core.command import CountExactly, Flow, SaveRecords
 from tenure.core.edit import Delegated, Edit
 from tenure.core.explain import Explanation, Occupancy
 from tenure.core.legal import Terms
+from tenure.core.lifetime import CacheCosts, Lifetime
 from tenure.core.marks import Marks
 from tenure.core.mending import Copy, Mender
 from tenure.core.message import JsonObject, Message
@@ -63,13 +64,17 @@ class Parts:
     terms: Terms = field(default_factory=Terms)
     # Whether the provider's own edits may be asked for.
     delegates: bool = False
+    # What a cached token costs, where the lifetime of cache marks can be chosen.
+    costs: CacheCosts | None = None
+    # The profile while marks ask for the long lifetime.
+    long_profile: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """The request to send now: its view and the legal copy of it that leaves (its first `count`
     messages), its estimated input tokens, its max_tokens, where its cache marks go (`core.marks`),
-    and the provider's own edits to ask for."""
+    with the long lifetime or not, and the provider's own edits to ask for."""
 
     view: View
     tokens: int
@@ -78,6 +83,7 @@ class Outgoing:
     copy: Copy
     count: int
     wanted: tuple[Wanted, ...] = ()
+    long: bool = False
 
 
 class _Size(NamedTuple):
@@ -111,6 +117,7 @@ class SessionMachine:
         self._view = View(self.plan, [], 0)
         self._mender = Mender(parts.wire, parts.terms)
         self._marks = Marks()
+        self._lifetime = Lifetime(parts.costs) if parts.costs else None
         # The records of the log that are folded.
         self.length = 0
         self._freed = 0
@@ -336,6 +343,10 @@ class SessionMachine:
         self._intact = min(self._sent_tokens, self._changed_at) if warm else 0
         self._sent_tokens, self._changed_at = record.tokens, record.tokens
         self.last_at = record.at
+        # What is asked again is asked with the same marks.
+        again = self._asked is not None and replace(self._asked, at=record.at) == record
+        if self._lifetime and not again:
+            self._lifetime.request(record.at, tokens=record.tokens)
         self._asked = record if record.max_tokens else None
         if record.exact:
             self.parts.meter.report(Usage(record.tokens), record.length, self.plan)
@@ -344,7 +355,14 @@ class SessionMachine:
         self._mender.sent()
         wanted = delegation.wanted(self.plan, self.transcript)
         self.outgoing = Outgoing(
-            self._view, record.tokens, record.max_tokens, marks, copy, copy.count, wanted
+            self._view,
+            record.tokens,
+            record.max_tokens,
+            marks,
+            copy,
+            copy.count,
+            wanted,
+            long=self._lifetime is not None and self._lifetime.long,
         )
 
     def _count_usage(self, usage: Usage | None) -> None:
@@ -391,7 +409,7 @@ class SessionMachine:
         """What a policy sees now."""
         p = self.parts
         return Situation(
-            self.transcript, self.plan, p.meter, self.budget, p.profile, self.ledger,
+            self.transcript, self.plan, p.meter, self.budget, self._profile, self.ledger,
             self.steps, self.step, cold, self.nonce, p.recall, self.restored, p.delegates,
         )  # fmt: skip
 
@@ -416,7 +434,13 @@ class SessionMachine:
         return _Size(estimate, estimate, upper)
 
     def _is_cold(self, at: float) -> bool:
-        return self.last_at is not None and at - self.last_at > self.parts.profile.cache_ttl
+        return self.last_at is not None and at - self.last_at > self._profile.cache_ttl
+
+    @property
+    def _profile(self) -> Profile:
+        """The model's profile at the lifetime that the marks ask for."""
+        long = self.parts.long_profile
+        return long if long and self._lifetime and self._lifetime.long else self.parts.profile
 
     # -- small helpers -------------------------------------------------------------------------
 
