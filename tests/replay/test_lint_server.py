@@ -38,7 +38,7 @@ class Sent:
 
 @pytest.fixture(scope="module")
 def sent() -> list[Sent]:
-    with ModelServer(lambda body, step: Reply("noted")) as server:
+    with ModelServer([Reply("noted")] * 400) as server:
         return list(_all(server))
 
 

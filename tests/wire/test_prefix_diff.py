@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.wire.detect import WIRES
-from tenure.wire.prefix_diff import Cause, diff, differences, path_text
-from tenure.wire.prefix_parts import prompt_bytes
+from tenure.wire.prefix_diff import Cause, diff, differences
+from tenure.wire.prefix_parts import path_text, prompt_bytes
 from tests.cases import case_input, expanded
 from tests.effort import seconds_of
 from tests.replay.mutations import Pair, pairs

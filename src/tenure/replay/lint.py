@@ -23,8 +23,7 @@ from tenure.replay.recording import RecordedThread, Settings, prepare
 from tenure.replay.sizes import Sizes
 from tenure.replay.trace import Thread, Trace
 from tenure.wire.detect import wire_for
-from tenure.wire.prefix_diff import path_text
-from tenure.wire.prefix_parts import message_key
+from tenure.wire.prefix_parts import message_key, path_text
 from tenure.wire.values import is_array, is_object
 
 DEEPEST = 200

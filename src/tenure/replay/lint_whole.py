@@ -20,8 +20,14 @@ from tenure.replay.lint_cost import PartSizes
 from tenure.replay.lint_rules import Finding, Severity, own_finding
 from tenure.replay.sizes import Sizes
 from tenure.wire.detect import AnyWire
-from tenure.wire.prefix_diff import path_text
-from tenure.wire.prefix_parts import Part, cache_marks, is_system, message_key, tool_name
+from tenure.wire.prefix_parts import (
+    Part,
+    cache_marks,
+    is_system,
+    message_key,
+    path_text,
+    tool_name,
+)
 from tenure.wire.values import is_array, is_object
 
 LARGE_SHARE = 0.1

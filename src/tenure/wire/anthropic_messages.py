@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenure.core.legal import Violation
+from tenure.core.legal import Checker, Mended, Rule, Terms, Violation
 from tenure.core.message import (
     Block,
     BlockKind,
@@ -26,8 +26,10 @@ from tenure.core.usage import Usage
 from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
+from tenure.wire.mend_anthropic import mend
 from tenure.wire.replies import anthropic_usage, as_dict, refuse_error, without_nulls
-from tenure.wire.rules_anthropic import violations
+from tenure.wire.rules_anthropic import checker, violations
+from tenure.wire.rules_anthropic_table import RULES
 from tenure.wire.server_edits import applied_edits, with_edits
 from tenure.wire.splice import splice
 from tenure.wire.values import (
@@ -43,6 +45,8 @@ from tenure.wire.values import (
     without_media,
     wordless,
 )
+
+_TERMS = Terms()
 
 # Fields that SDK objects carry as null, or for their own use, and that a request may not have.
 _OUTPUT_ONLY = {
@@ -99,9 +103,24 @@ class AnthropicMessages:
         spoken = block.path == ("content",)
         return json_bytes(text if spoken else _saying(data, text, block))
 
-    def violations(self, messages: Sequence[JsonObject]) -> list[Violation]:
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """See `rules_anthropic_table`."""
+        return RULES
+
+    def violations(
+        self, messages: Sequence[JsonObject], terms: Terms = _TERMS
+    ) -> list[Violation]:  # fmt: skip
         """See `rules_anthropic`."""
-        return violations(messages)
+        return violations(messages, terms)
+
+    def checker(self, terms: Terms) -> Checker:
+        """See `rules_anthropic`."""
+        return checker(terms)
+
+    def mend(self, messages: Sequence[JsonObject], terms: Terms) -> Mended:
+        """See `mend_anthropic`."""
+        return mend(messages, terms)
 
     def meaning(self, data: JsonObject) -> bytes:
         """What the message means, for chain ids."""

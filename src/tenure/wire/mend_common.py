@@ -47,6 +47,9 @@ def is_clean(value: Any) -> bool:
             stack += item.values()
         elif kind is list:
             stack += item
+        elif kind is int:
+            if not -_LONGEST_INTEGER < item < _LONGEST_INTEGER:
+                return False
         elif item is not None and kind is not bool and not _is_clean_other(item, stack):
             return False
     return True
@@ -72,6 +75,8 @@ def cleaned(value: Any) -> Any:
     """
     if is_clean(value):
         return value
+    if not is_object(value) and not is_array(value):
+        return _cleaned_leaf(value)
     root = _Node(None, None, value)
     nodes = [root]
     while nodes:
@@ -83,7 +88,7 @@ def cleaned(value: Any) -> Any:
                 node.open()[key] = _cleaned_leaf(item)
         if is_object(node.value) and not all(map(is_clean, node.value)):
             node.open()
-    return _cleaned_leaf(value) if not is_object(value) and not is_array(value) else root.close()
+    return root.close()
 
 
 class _Node:

@@ -27,9 +27,11 @@ from tenure.wire.prefix_parts import (
     compact,
     is_system,
     parts,
+    path_text,
     settings,
 )
-from tenure.wire.prefix_place import Place, Way, first_place
+from tenure.wire.prefix_place import SHAPES, Place, Way, first_place
+from tenure.wire.prefix_words import SHOWN, of_place, places, these
 from tenure.wire.values import is_array, is_object
 
 
@@ -121,16 +123,6 @@ def differences(
     return list(_Comparison(earlier, later, wire_name, old, new).all())
 
 
-def path_text(path: Path) -> str:
-    """A path in words.
-
-    >>> path_text(("messages", 3, "content", 0))
-    'messages[3].content[0]'
-    """
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return "".join(steps).removeprefix(".")
-
-
 class _Comparison:
     """Two requests side by side."""
 
@@ -171,7 +163,7 @@ class _Comparison:
             return
         words = "the schema for the answer changed, which stands in front of the whole prompt"
         yield Difference(
-            Cause.FORMAT, shown.path, words, 0, 0, 0.0, _text(old)[:_SHOWN], _text(new)[:_SHOWN]
+            Cause.FORMAT, shown.path, words, 0, 0, 0.0, _text(old)[:SHOWN], _text(new)[:SHOWN]
         )
 
     def _tools(self, old: Sequence[Part], new: Sequence[Part]) -> Iterator[Difference]:
@@ -214,7 +206,7 @@ class _Comparison:
             before, after = old.get(path), new.get(path)
             if _text(before) == _text(after):
                 continue
-            excerpts = _text(before)[:_SHOWN], _text(after)[:_SHOWN]
+            excerpts = _text(before)[:SHOWN], _text(after)[:SHOWN]
             words = (
                 f"{path_text(path)} went from {excerpts[0] or 'unset'} to {excerpts[1] or 'unset'}, "
                 "which invalidates the cached messages although they are the same"
@@ -245,7 +237,7 @@ class _Comparison:
                     yield self._placed(before, after, place)
                 told = True
                 continue
-            spelled = place.way in _SHAPES
+            spelled = place.way in SHAPES
             yield (
                 self._placed(before, after, place) if spelled else self._moved(old, new, at, place)
             )
@@ -273,12 +265,12 @@ class _Comparison:
                 lead = all(is_system(part) for part in old[:at])
                 system = is_system(before) and lead
                 cause = Cause.SYSTEM if system else Cause.TRUNCATED if lead else Cause.REMOVED
-                words = f"{_these(at, gone)} gone, what followed is still there"
+                words = f"{these(at, gone)} gone, what followed is still there"
                 return self._difference(cause, before.path, words, before, after)
             case Change.ADDED:
                 system = is_system(after) and all(is_system(part) for part in new[:at])
                 cause = Cause.SYSTEM if system else Cause.INSERTED
-                words = f"{_these(at, come)} new, in front of what had been sent"
+                words = f"{these(at, come)} new, in front of what had been sent"
                 return self._difference(cause, after.path, words, before, after)
             case Change.REORDERED:
                 words = f"{gone} messages from number {at} on stand in another order"
@@ -294,7 +286,7 @@ class _Comparison:
         if old == new:
             return
         moved = [path for path in (*old, *new) if old.get(path) != new.get(path)]
-        words = f"cache marks: {_places(old)} before, {_places(new)} now; marks are in no prompt"
+        words = f"cache marks: {places(old)} before, {places(new)} now; marks are in no prompt"
         yield Difference(
             Cause.MARKS, moved[0], words, self._size(len(self._old)), len(self._old), harmless=True
         )
@@ -303,7 +295,7 @@ class _Comparison:
         """The difference at a place inside a part that stands where it stood."""
         cause = _cause(before, place.way)
         path = (*after.path, *place.path)
-        words = f"{path_text(path)}: {_of_place(place)}"
+        words = f"{path_text(path)}: {of_place(place)}"
         return self._difference(cause, path, words, before, after, shown=place)
 
     def _difference(
@@ -331,8 +323,8 @@ class _Comparison:
             self._size(part) + shared,
             part,
             shared / size,
-            shown.before if shown else (before.text[:_SHOWN] if before else ""),
-            shown.after if shown else (after.text[:_SHOWN] if after else ""),
+            shown.before if shown else (before.text[:SHOWN] if before else ""),
+            shown.after if shown else (after.text[:SHOWN] if after else ""),
             shown.kind if shown else "",
             harmless=cause is Cause.REWOUND or (shown is not None and shown.way is Way.FORM),
         )
@@ -347,13 +339,11 @@ class _Comparison:
         return sum(one.size for one in self._old[:part])
 
 
-_SHOWN = 80
 _TOOL_CAUSES = {
     Change.ADDED: Cause.TOOL_ADDED,
     Change.REMOVED: Cause.TOOL_REMOVED,
     Change.REORDERED: Cause.TOOLS_REORDERED,
 }
-_SHAPES = frozenset({Way.FORM, Way.SPLIT, Way.NULLS, Way.KEYS, Way.SPELLING})
 
 
 def _cause(part: Part, way: Way) -> Cause:
@@ -363,31 +353,11 @@ def _cause(part: Part, way: Way) -> Cause:
         return Cause.RANKED
     if part.place == "tools" and way is Way.KEYS:
         return Cause.TOOL_KEYS
-    if way in _SHAPES:
+    if way in SHAPES:
         return Cause.SHAPE
     if part.place == "tools":
         return Cause.TOOL_EDITED
     return Cause.SYSTEM if is_system(part) else Cause.EDITED
-
-
-def _of_place(place: Place) -> str:
-    if place.way in _SHAPES:
-        return f"same text, different shape ({place.way.value})"
-    if place.way is Way.VOLATILE:
-        return f"a {place.kind} changed: {place.before!r} became {place.after!r}"
-    if place.way is Way.RANKED:
-        return place.way.value
-    if place.way is Way.ADDED:
-        return f"{place.after[:_SHOWN]!r} was added"
-    if place.way is Way.REMOVED:
-        return f"{place.before[:_SHOWN]!r} was removed"
-    return f"{place.before[:_SHOWN]!r} became {place.after[:_SHOWN]!r}"
-
-
-def _these(at: int, count: int) -> str:
-    if count == 1:
-        return f"message {at} is"
-    return f"messages {at} to {at + count - 1} are"
 
 
 def _nth(some: Sequence[Part], at: int) -> Part | None:
@@ -396,10 +366,3 @@ def _nth(some: Sequence[Part], at: int) -> Part | None:
 
 def _text(setting: Setting | None) -> str:
     return "" if setting is None else compact(setting.value)
-
-
-def _places(marks: dict[Path, str]) -> str:
-    named = [path_text(path[:-1]) or "the request" for path in sorted(marks, key=str)]
-    return (
-        ", ".join(named[:4]) + (f" and {len(named) - 4} more" if len(named) > 4 else "") or "none"
-    )

@@ -98,6 +98,16 @@ def answer_format(body: JsonObject, wire: str) -> Setting | None:
     return None if path is None or plain else Setting(path, value)
 
 
+def path_text(path: Path) -> str:
+    """A path in words.
+
+    >>> path_text(("messages", 3, "content", 0))
+    'messages[3].content[0]'
+    """
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
 def cache_marks(body: JsonObject) -> Iterator[tuple[Path, str]]:
     """Every cache mark of a request: its path and what it says, as JSON text."""
     waiting: list[tuple[Path, Any]] = [((), body)]

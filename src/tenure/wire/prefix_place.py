@@ -35,6 +35,10 @@ class Way(StrEnum):
     REMOVED = "something was removed"
 
 
+SHAPES = frozenset({Way.FORM, Way.SPLIT, Way.NULLS, Way.KEYS, Way.SPELLING})
+"""The ways in which the same text differs."""
+
+
 class Place(NamedTuple):
     """The first difference: its path, its way, what stands there, and the volatile kind if any."""
 

@@ -1,211 +1,212 @@
-"""The rules of Anthropic Messages that eviction can break.
+"""The check of Anthropic Messages: which rules a request breaks, message by message.
 
-Invariant: linear in the number of blocks, and the names of the rules are stable. Rules are checked
-per turn, since the API merges consecutive messages of one role. Sources: providers' documentation
-of tool use, of system messages inside `messages`, and the API's own 400 texts.
+Invariant: the check of a growing list equals the check from scratch; each message is read once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
-from tenure.core.legal import Violation
+from tenure.core.legal import Checker, Terms, Violation
 from tenure.core.message import JsonObject
-from tenure.wire.values import is_object
+from tenure.wire.growing import Growing
+from tenure.wire.mend_anthropic_head import head_faults, head_marks
+from tenure.wire.rules_anthropic_facts import (
+    CALL,
+    OTHER,
+    SERVED,
+    SERVER,
+    SUMMARY,
+    THOUGHT,
+    Facts,
+    Mark,
+)
+from tenure.wire.rules_anthropic_message import Reader
+from tenure.wire.rules_anthropic_turns import NOTHING, Judge, Pending, judge_turn, opens
+from tenure.wire.values import is_object, text_of
+
+# Claude 4.6 and later: platform docs, prefill.
+_NO_PREFILL = re.compile(r"claude-(?:fable|mythos|[a-z]+-(?:4-[6-9]|[5-9]))")
 
 
-class _Calls(NamedTuple):
-    """What the last assistant turn asked for: call id -> number of its message."""
-
-    client: dict[str, int]
-    server: dict[str, int]
+def violations(messages: Sequence[JsonObject], terms: Terms) -> list[Violation]:
+    """The rules that these messages break as a request, in order of the messages."""
+    return checker(terms).check(messages)
 
 
-_NONE = _Calls({}, {})
-_SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
-_THINKING = frozenset({"thinking", "redacted_thinking"})
+def checker(terms: Terms) -> Checker:
+    """A check that remembers, for one growing conversation."""
+    head = [Violation(fault.rule, -1, fault.words, fault.path) for fault in head_faults(terms)]
+    return Growing(Reader(terms).read, lambda: Walk(terms), head)
 
 
-def violations(messages: Sequence[JsonObject]) -> list[Violation]:
-    """The rules that these messages break as a request, in order.
+class Walk:
+    """What the check carries from message to message."""
 
-    first-message, empty-content, empty-text, duplicate-call, unanswered-call, open-loop,
-    orphan-result, duplicate-result, results-first, server-call-pending, server-result-alone,
-    thinking-last, system-place.
-    """
-    found: list[Violation] = []
-    calls = _NONE
-    number, total = 0, len(messages)
-    if messages:
-        _check_first(messages[0], found)
-    while number < total:
-        role = messages[number].get("role")
-        end = number + 1
-        while end < total and messages[end].get("role") == role:
-            end += 1
-        if role == "assistant":
-            _check_answers(calls.client, number, found)
-            calls = _assistant_turn(messages, number, end, calls.server, found)
-        elif role == "user":
-            calls = _user_turn(messages, number, end, calls, found)
-        else:
-            _system_turn(messages, number, end, calls, found)
-        number = end
-    if calls.client:
-        _check_answers(calls.client, None, found)
-    return found
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._found: list[Violation] = []
+        self._before: Pending = NOTHING
+        self._turn: list[tuple[int, Facts]] = []
+        self._calls: set[str] = set()
+        self._served: set[str] = set()
+        self._first = True
+        self._marks: list[tuple[int, Mark]] = []
+        self._pictures: list[tuple[int, tuple[str | int, ...], int]] = []
+        self._summaries: list[tuple[int, int, str]] = []
+        # The last assistant turn that calls a tool: its number, and what it begins with.
+        self._loop: tuple[int, str] | None = None
+        self._last: tuple[int, Facts] | None = None
+        self._head_marks = head_marks(terms.head)
+        self._cut = foreign_numbers(terms)
 
+    def see(self, number: int, facts: Facts) -> None:
+        """See `growing.Walk.see`."""
+        for fault in facts.faults:
+            self._found.append(Violation(fault.rule, number, fault.words, fault.path))
+        if facts.gone:
+            return
+        if self._first:
+            self._first = False
+            if not opens(facts):
+                words = "the first message must be the user's"
+                self._found.append(Violation("first-message", number, words))
+        if self._turn and facts.role != self._turn[0][1].role:
+            self._close(facts.role)
+        elif self._turn and self._terms.strict_alternation and not facts.exempt:
+            self._check_alternation(number, facts)
+        self._turn.append((number, facts))
+        for mark in facts.marks:
+            self._marks.append((number, mark))
+        for path, side in facts.pictures:
+            self._pictures.append((number, path, side))
+        for at, item in enumerate(facts.items):
+            if item.what == SUMMARY:
+                self._summaries.append((number if self._last else 0, at, item.id))
+        if number in self._cut and any(item.what == THOUGHT for item in facts.items):
+            words = f"thinking of {self._terms.made_by[number]!r}, which this model cannot read"
+            self._found.append(Violation("foreign-thinking", number, words))
+        self._last = (number, facts)
 
-def _check_first(message: JsonObject, found: list[Violation]) -> None:
-    if message.get("role") == "user":
-        return
-    content = message.get("content")
-    blocks = content if isinstance(content, list | tuple) else ()
-    # A conversation may begin with the summary the API itself made.
-    summary = len(blocks) == 1 and _kind(blocks[0]) == "compaction"
-    if summary and message.get("role") == "assistant":
-        return
-    found.append(Violation("first-message", 0, "the first message must be the user's"))
+    def finish(self) -> list[Violation]:
+        """See `growing.Walk.finish`."""
+        found: list[Violation] = []
+        if self._turn:
+            judge_turn(self._turn, self._before, self._judge(found, after="assistant", last=True))
+        self._check_end(found)
+        self._check_thinking(found)
+        self._check_marks(found)
+        self._check_pictures(found)
+        self._check_summaries(found)
+        if not found and not self._found:
+            return []
+        return sorted([*self._found, *found], key=lambda violation: violation.message)
 
+    def _judge(self, found: list[Violation], *, after: str, last: bool) -> Judge:
+        return Judge(self._terms.pending, self._calls, self._served, found, last, after)
 
-def _assistant_turn(
-    messages: Sequence[JsonObject],
-    start: int,
-    end: int,
-    server: dict[str, int],
-    found: list[Violation],
-) -> _Calls:
-    client: dict[str, int] = {}
-    pending = dict(server) if server else {}
-    last = ""
-    for number in range(start, end):
-        content = messages[number].get("content")
-        if isinstance(content, str):
-            last = ""
-            if not content or content.isspace():
-                found.append(Violation("empty-content", number, "the message has no text"))
-            continue
-        if not content or not isinstance(content, list | tuple):
-            found.append(Violation("empty-content", number, "the message has no blocks"))
-            continue
-        for block in content:
-            last = kind = _kind(block)
-            if kind == "tool_use":
-                _open(client, str(block.get("id")), number, found)
-            elif kind == "text":
-                _check_text(block, number, found)
-            elif kind in _SERVER_CALLS:
-                pending[str(block.get("id"))] = number
-            elif kind.endswith("_tool_result"):
-                _close_server(pending, block, number, found)
-    if last in _THINKING:
-        found.append(
-            Violation("thinking-last", end - 1, "the last block of an assistant turn is reasoning")
+    def _close(self, after: str) -> None:
+        judge = self._judge(self._found, after=after, last=False)
+        self._before = judge_turn(self._turn, self._before, judge)
+        if self._turn[0][1].role == "assistant":
+            self._calls.update(self._before.calls)
+            for _, facts in self._turn:
+                self._served.update(item.id for item in facts.items if item.what == SERVER)
+            self._loop = _loop(self._turn)
+        self._turn = []
+
+    def _check_alternation(self, number: int, facts: Facts) -> None:
+        summaries = any(
+            item.what == SUMMARY for each in (facts, self._turn[-1][1]) for item in each.items
         )
-    return _Calls(client, pending)
+        if facts.role != "system" and not summaries:
+            words = f"two messages of role {facts.role} in a row"
+            self._found.append(Violation("alternation", number, words))
+
+    def _check_end(self, found: list[Violation]) -> None:
+        if self._last is None or self._last[1].role != "assistant":
+            return
+        number, facts = self._last
+        what = facts.items[-1].what if facts.items else OTHER
+        calls = any(item.what == CALL for _, each in self._turn for item in each.items)
+        if calls or what in {SERVER, SERVED, SUMMARY} or self._terms.head.get("compaction"):
+            return
+        if facts.blank_end:
+            words = "the assistant message at the end ends in blanks"
+            found.append(Violation("trailing-space", number, words))
+        if _NO_PREFILL.search(self._terms.model):
+            words = f"{self._terms.model} takes no assistant message at the end"
+            found.append(Violation("prefill", number, words))
+
+    def _check_thinking(self, found: list[Violation]) -> None:
+        thinking = self._terms.head.get("thinking")
+        if not is_object(thinking) or thinking.get("type") != "enabled":
+            return
+        role = self._turn[0][1].role if self._turn else ""
+        loop = _loop(self._turn) if role == "assistant" else self._loop
+        if loop is not None and loop[1] != THOUGHT:
+            words = "thinking is on, and the turn of the last tool loop begins without any"
+            found.append(Violation("thinking-first", loop[0], words, ("content", 0)))
+
+    def _check_marks(self, found: list[Violation]) -> None:
+        top = self._terms.head.get("cache_control")
+        total = len(self._head_marks) + len(self._marks) + (top is not None)
+        if total > self._terms.most_marks:
+            number = self._marks[-1][0] if self._marks else -1
+            words = f"{total} cache marks, of {self._terms.most_marks} allowed"
+            found.append(Violation("too-many-marks", number, words))
+        short = False
+        placed = [*((-1, mark) for mark in self._head_marks), *self._marks]
+        if top is not None:
+            placed.append((-1, Mark(("cache_control",), is_object(top) and top.get("ttl") == "1h")))
+        for number, mark in placed:
+            if mark.long and short:
+                words = "a mark of 1h stands behind one of 5m"
+                found.append(Violation("mark-order", number, words, mark.path))
+            short = short or not mark.long
+
+    def _check_pictures(self, found: list[Violation]) -> None:
+        terms, pictures = self._terms, self._pictures
+        if len(pictures) > terms.pictures:
+            words = f"{len(pictures)} pictures, of {terms.pictures} allowed"
+            found.append(Violation("too-many-pictures", pictures[0][0], words))
+        if len(pictures) <= terms.wide_pictures:
+            return
+        for number, path, side in pictures:
+            if side > terms.wide_side:
+                words = f"a side of {side} pixels among {len(pictures)} pictures"
+                found.append(Violation("wide-picture", number, words, path))
+
+    def _check_summaries(self, found: list[Violation]) -> None:
+        signed = [one for one in self._summaries if one[2] == "signed"]
+        for number, at, _ in signed:
+            if number or at:
+                words = "a signed compaction block that is not the first of the conversation"
+                found.append(Violation("compaction-place", number, words, ("content", at)))
+        full = [one for one in self._summaries if one[2]]
+        if signed and len(full) > 1:
+            number, at, _ = full[1]
+            words = f"{len(full)} compaction blocks, one of them signed"
+            found.append(Violation("compaction-single", number, words, ("content", at)))
 
 
-def _user_turn(
-    messages: Sequence[JsonObject], start: int, end: int, calls: _Calls, found: list[Violation]
-) -> _Calls:
-    answered: set[str] = set()
-    other = -1
-    for number in range(start, end):
-        content = messages[number].get("content")
-        if isinstance(content, str):
-            other = number if other < 0 else other
-            if not content or content.isspace():
-                found.append(Violation("empty-content", number, "the message has no text"))
-            continue
-        if not content or not isinstance(content, list | tuple):
-            found.append(Violation("empty-content", number, "the message has no blocks"))
-            continue
-        for block in content:
-            kind = _kind(block)
-            if kind == "tool_result":
-                _answer(str(block.get("tool_use_id")), calls.client, answered, number, found)
-                if other >= 0:
-                    words = "a tool result stands behind other content of its turn"
-                    found.append(Violation("results-first", number, words))
-                continue
-            other = number if other < 0 else other
-            if kind == "text":
-                _check_text(block, number, found)
-    if len(answered) < len(calls.client):
-        missing = {k: v for k, v in calls.client.items() if k not in answered}
-        _check_answers(missing, start, found)
-    if calls.server and other >= 0:
-        words = "a server tool call is not finished, so only tool results may follow"
-        found.append(Violation("server-call-pending", other, words))
-    return _Calls({}, calls.server) if calls.server and other < 0 else _NONE
+def _loop(turn: Sequence[tuple[int, Facts]]) -> tuple[int, str] | None:
+    """Number and first block of a turn that calls tools."""
+    items = [item for _, facts in turn for item in facts.items]
+    return (turn[0][0], items[0].what) if any(item.what == CALL for item in items) else None
 
 
-def _system_turn(
-    messages: Sequence[JsonObject], start: int, end: int, calls: _Calls, found: list[Violation]
-) -> None:
-    for number in range(start, end):
-        content = messages[number].get("content")
-        if not content and messages[number].get("output_config"):
-            return  # Only sets the effort; exempt from the rules of place.
-    before = messages[start - 1].get("role") if start else None
-    after = messages[end].get("role") if end < len(messages) else "assistant"
-    if (
-        calls.client
-        or after != "assistant"
-        or (before != "user" and not _server_end(messages, start))
-    ):
-        words = "a system message must stand between a user's turn and an assistant's"
-        found.append(Violation("system-place", start, words))
+def foreign_numbers(terms: Terms) -> frozenset[int]:
+    """The messages whose thinking this model cannot read.
 
-
-def _server_end(messages: Sequence[JsonObject], start: int) -> bool:
-    content = messages[start - 1].get("content") if start else None
-    return isinstance(content, list) and bool(content) and _kind(content[-1]).endswith("_result")
-
-
-def _kind(block: Any) -> str:
-    # The hot line of the rules: the first test is the one that json.loads makes true.
-    kind = block.get("type") if type(block) is dict or is_object(block) else None
-    return kind if type(kind) is str else ""
-
-
-def _check_text(block: JsonObject, number: int, found: list[Violation]) -> None:
-    text = block.get("text")
-    if not isinstance(text, str) or not text or text.isspace():
-        found.append(Violation("empty-text", number, "a text block has no text"))
-
-
-def _open(calls: dict[str, int], call: str, number: int, found: list[Violation]) -> None:
-    if call in calls:
-        words = f"call id {call!r} occurs twice in one turn"
-        found.append(Violation("duplicate-call", number, words))
-    calls[call] = number
-
-
-def _answer(
-    call: str, calls: dict[str, int], answered: set[str], number: int, found: list[Violation]
-) -> None:
-    if call not in calls:
-        words = f"result {call!r} has no call in the assistant turn before it"
-        found.append(Violation("orphan-result", number, words))
-    elif call in answered:
-        found.append(Violation("duplicate-result", number, f"call {call!r} is answered twice"))
-    else:
-        answered.add(call)
-
-
-def _close_server(
-    pending: dict[str, int], block: JsonObject, number: int, found: list[Violation]
-) -> None:
-    if pending.pop(str(block.get("tool_use_id")), None) is None:
-        words = f"server tool result {block.get('tool_use_id')!r} has no call before it"
-        found.append(Violation("server-result-alone", number, words))
-
-
-def _check_answers(calls: dict[str, int], follows: int | None, found: list[Violation]) -> None:
-    """Reports calls left unanswered by what follows; None: nothing follows, the loop is open."""
-    rule = "open-loop" if follows is None else "unanswered-call"
-    for call, number in calls.items():
-        words = f"call {call!r} is not answered in the turn right after it"
-        found.append(Violation(rule, number, words))
+    Claude models are left to the API: it knows which of them reads which, and drops the rest.
+    """
+    model = terms.model
+    if not model:
+        return frozenset()
+    return frozenset(
+        number
+        for number, maker in terms.made_by.items()
+        if text_of(maker) not in ("", model) and not ("claude" in maker and "claude" in model)
+    )
