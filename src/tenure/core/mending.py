@@ -69,6 +69,15 @@ class Copy:
         self.ends.append(len(self.messages))
 
 
+class _Sent(NamedTuple):
+    """What left last: the view, how many entries it had, they, and the copy."""
+
+    view: View | None
+    count: int
+    entries: list[Entry]
+    copy: Copy
+
+
 class Mender:
     """Makes the copies of one session's views, one after the other."""
 
@@ -80,7 +89,7 @@ class Mender:
         self._view: View | None = None
         self._entries: list[Entry] = []
         self._copy = Copy(terms.head, [], [])
-        self._sent = (0, self._copy)
+        self._sent = _Sent(None, 0, self._entries, self._copy)
 
     @property
     def mends(self) -> tuple[Kept, ...]:
@@ -106,7 +115,7 @@ class Mender:
 
     def sent(self) -> None:
         """Takes note that the last copy leaves: later copies begin with it."""
-        self._sent = (len(self._entries), self._copy)
+        self._sent = _Sent(self._view, len(self._entries), self._entries, self._copy)
 
     def violations(self) -> list[Violation]:
         """The rules that the last copy breaks."""
@@ -142,9 +151,10 @@ class Mender:
 
     def _back_to_sent(self) -> None:
         """Forgets a copy that was made but never left."""
-        count, self._copy = self._sent
+        self._view, count, self._entries, self._copy = self._sent
+        # What was added to it since grew in place.
         self._truncate(count)
-        self._sent = (count, self._copy)
+        self._sent = _Sent(self._view, count, self._entries, self._copy)
 
     def _truncate(self, count: int) -> None:
         """Forgets what stands for the entries from number `count` on."""
