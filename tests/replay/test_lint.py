@@ -211,6 +211,37 @@ def test_a_mark_below_the_minimum_is_named() -> None:
     assert named(lint(enough), "mark-below-minimum") == []
 
 
+@pytest.mark.parametrize(("added", "out_of_reach"), [(2, False), (30, True)])
+def test_a_mark_that_does_not_reach_back_to_the_last_one_is_named(
+    added: int, *, out_of_reach: bool
+) -> None:
+    def request(blocks: int) -> dict[str, Any]:
+        first = {"type": "text", "text": "word " * 2_000}
+        more = [{"type": "text", "text": f"part {number}"} for number in range(blocks)]
+        return {
+            "model": OPUS,
+            "cache_control": {"type": "ephemeral"},
+            "messages": [{"role": "user", "content": [first, *more]}],
+        }
+
+    found = lint(request(0), request(added))
+    assert [one for one in found if one.offset is not None] == []
+    assert bool(named(found, "mark-beyond-lookback")) is out_of_reach
+    if out_of_reach:
+        assert only(found, "mark-beyond-lookback").cost > 1_500
+
+
+def test_a_message_whose_results_are_many_is_one_position() -> None:
+    """Case 056: a run of calls, and of results, counts once in the lookback."""
+    calls = [{"type": "tool_use", "id": f"c{n}", "name": "f", "input": {"n": n}} for n in range(30)]
+    results = [{"type": "tool_result", "tool_use_id": one["id"], "content": "ok"} for one in calls]
+    first = {"role": "user", "content": [{"type": "text", "text": "word " * 2_000}]}
+    base = {"model": OPUS, "cache_control": {"type": "ephemeral"}}
+    more = [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
+    found = lint({**base, "messages": [first]}, {**base, "messages": [first, *more]})
+    assert named(found, "mark-beyond-lookback") == []
+
+
 def test_volatile_text_in_front_is_suspected_before_it_has_changed() -> None:
     body = {
         "model": OPUS,

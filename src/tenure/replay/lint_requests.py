@@ -17,6 +17,7 @@ from tenure.errors import RequestError
 from tenure.replay.inspection import counter_for
 from tenure.replay.lint import legal_findings, nested_too_deep, terms_of
 from tenure.replay.lint_cost import PartSizes, Rewrite, rewrite
+from tenure.replay.lint_lookback import Reach
 from tenure.replay.lint_rules import Finding, Severity, own_finding, severity_of
 from tenure.replay.lint_whole import Whole, whole_findings
 from tenure.wire.detect import AnyWire, detect, wire_for
@@ -59,6 +60,7 @@ class _Talk:
     requests: int = 1
     findings: dict[object, Finding] = field(default_factory=dict)
     moved: set[str] = field(default_factory=set)
+    reach: Reach | None = None
 
     def say(self, key: object, finding: Finding) -> None:
         """Notes a finding; one that was seen before is the same, seen once more."""
@@ -107,6 +109,8 @@ class Linter:
             same = talk.wire is wire
             self._follow(talk, request, own if same else parts(request.body, talk.wire.name))
         self._legal(talk)
+        if talk.wire is wire_for("anthropic_messages"):
+            self._reach(talk)
 
     def finish(self) -> list[Finding]:
         """All findings, conversation by conversation."""
@@ -189,6 +193,23 @@ class Linter:
             text = "" if one.message is None else texts.get(one.message, "")
             placed = replace(one, file=talk.request.file, request=talk.request.number)
             talk.say((one.rule, one.words, text), placed)
+
+    def _reach(self, talk: _Talk) -> None:
+        """Whether the marks reach back to what was cached and has not changed."""
+        model = self._profile(talk.request.body, talk.wire)
+        if talk.reach is None or talk.reach.profile != model:
+            talk.reach = Reach(model, talk.sizes.counter)
+        lost = talk.reach.missed(talk.request.body)
+        if lost:
+            words = (
+                f"{lost:,} tokens are cached and unchanged, but lie more than {model.lookback} "
+                "positions in front of the next mark"
+            )
+            cost = lost * max(0.0, model.write - model.read)
+            found = own_finding("mark-beyond-lookback", Severity.WARNING, words)
+            placed = replace(found, file=talk.request.file, request=talk.request.number)
+            priced = replace(placed, tokens=lost, cost=cost, usd=cost * model.input_price)
+            talk.say("mark-beyond-lookback", priced)
 
     # -- the whole conversation ----------------------------------------------------------------------
 

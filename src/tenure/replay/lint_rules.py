@@ -172,6 +172,12 @@ _OWN = (
         "put the mark further back, or leave it out",
     ),
     Rule(
+        "mark-beyond-lookback",
+        "a mark reads back over 20 positions and no further",
+        "Anthropic docs, prompt caching: lookback",
+        "keep a mark where the last request had one, or set one every 15 blocks or so",
+    ),
+    Rule(
         "cache-miss",
         "the provider read less than the request before had in the cache",
         "usage that the provider reported",
