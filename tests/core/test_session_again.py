@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure import AsyncSession, Options, Session
+from tenure.core.fold import Outgoing
 from tenure.core.protocols import ToolCall
-from tenure.core.session import Outgoing
 from tenure.errors import BudgetError
 from tenure.testing.strategies import Event, Result, Says, Step, reply, result, sessions
 from tests.policies.play import BOUND_THINKING, PROFILE, Table, raws

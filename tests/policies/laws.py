@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from tenure.core.edit import Drop, Edit, Replace
+from tenure.core.fold import Outgoing
 from tenure.core.message import Block, BlockKind, Lens, Origin
-from tenure.core.session import Outgoing
 from tenure.core.view import Entry
 from tenure.errors import BudgetError
 from tenure.policies.protect import PASTE_TOKENS, shortened_result, tail_starts

@@ -14,11 +14,12 @@ from tenure.core.budget import Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
 from tenure.core.drive import drive
 from tenure.core.edit import Edit
+from tenure.core.fold import Outgoing, Parts
 from tenure.core.message import Block, JsonObject, Message
 from tenure.core.policy import Ledger, Policy, Situation
 from tenure.core.protocols import Count
 from tenure.core.record import Appended, Record, Reported, Started
-from tenure.core.session import Outgoing, Parts, SessionMachine
+from tenure.core.session import SessionMachine
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 from tenure.cost.models import ModelProfile, profile

@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tenure import Options, Session
+from tenure.core.fold import Outgoing
 from tenure.core.message import BlockKind, JsonObject, Message
 from tenure.core.protocols import ToolCall
-from tenure.core.session import Outgoing
 from tenure.errors import BudgetError
 from tenure.policies import by_name, names
 from tenure.testing.strategies import Result, Step, log_text

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenure.core.fold import Outgoing
 from tenure.core.protocols import ToolCall
-from tenure.core.session import Outgoing
 from tenure.testing.strategies import Event, Result, Step, log_text, sessions
 from tests.policies.laws import Laws, least
 from tests.policies.play import BOUND_THINKING, PROFILE, Table

@@ -20,6 +20,7 @@ from tenure.assembly.writes import Writes
 from tenure.core import recall
 from tenure.core.budget import MIN_OUTPUT, Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
+from tenure.core.fold import Outgoing, Parts
 from tenure.core.legal import Terms
 from tenure.core.lifetime import CacheCosts
 from tenure.core.message import JsonObject
@@ -27,7 +28,7 @@ from tenure.core.nesting import MAX_NESTING, nests_too_deep
 from tenure.core.policy import Policy
 from tenure.core.protocols import DEFAULT_SCOPE, Scope
 from tenure.core.record import Record, Started
-from tenure.core.session import Outgoing, Parts, SessionMachine
+from tenure.core.session import SessionMachine
 from tenure.core.store import RecordStore
 from tenure.cost.models import ModelProfile, profile
 from tenure.cost.price import price

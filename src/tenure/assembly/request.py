@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, overload
 
+from tenure.core.fold import Outgoing
 from tenure.core.message import JsonObject, json_bytes
 from tenure.core.nesting import nests_too_deep
 from tenure.core.protocols import ToolCall
-from tenure.core.session import Outgoing
 from tenure.errors import RequestError
 from tenure.wire.detect import AnyWire
 

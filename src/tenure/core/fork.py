@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from tenure.core.command import Flow
 from tenure.core.edit import Edit, Insert, Span
+from tenure.core.fold import Parts
 from tenure.core.plan import Plan
 from tenure.core.record import Appended, Cancelled, PlanChanged, Record, Requested, Started
-from tenure.core.session import Parts, SessionMachine
+from tenure.core.session import SessionMachine
 from tenure.core.transcript import Transcript
 
 

@@ -73,7 +73,7 @@ class _Sent(NamedTuple):
     """What left last: the view, how many entries it had, they, and the copy."""
 
     view: View | None
-    count: int
+    length: int
     entries: list[Entry]
     copy: Copy
 

@@ -27,12 +27,13 @@ from tenure.core.budget import Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
 from tenure.core.drive import drive
 from tenure.core.edit import Edit
+from tenure.core.fold import Parts
 from tenure.core.fork import fork
 from tenure.core.message import Message, Origin
 from tenure.core.policy import Policy, SessionMeter
 from tenure.core.protocols import Counter as TokenCounter
 from tenure.core.record import Appended, Recalled, Record, Reported, Requested, Started
-from tenure.core.session import RECALL_CALL_TOKENS, Parts, SessionMachine
+from tenure.core.session import RECALL_CALL_TOKENS, SessionMachine
 from tenure.core.usage import Usage
 from tenure.core.view import View
 from tenure.cost.prefix_cache import PrefixCache

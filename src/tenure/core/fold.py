@@ -1,0 +1,236 @@
+"""The state of a session: the fold of its log.
+
+Invariant: nothing but a record changes it, so that the same log gives the same state: resume, fork,
+audit and time travel. What the records are made of is `core.session`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from tenure.core import delegation
+from tenure.core.budget import Budget
+from tenure.core.edit import Delegated
+from tenure.core.legal import Terms
+from tenure.core.lifetime import CacheCosts, Lifetime
+from tenure.core.marks import Marks
+from tenure.core.mending import Copy, Mender
+from tenure.core.message import JsonObject
+from tenure.core.plan import Plan
+from tenure.core.policy import Ledger, Policy, SessionMeter, Situation
+from tenure.core.protocols import DEFAULT_SCOPE, Profile, Scope, SessionWire
+from tenure.core.record import (
+    Appended,
+    Cancelled,
+    PlanChanged,
+    Recalled,
+    Record,
+    Reported,
+    Requested,
+    Started,
+)
+from tenure.core.server_edit import Wanted
+from tenure.core.transcript import Transcript
+from tenure.core.usage import Usage
+from tenure.core.view import View, apply
+
+# A reported prompt with more bytes per token than any text has is not the whole prompt: some
+# gateways leave out what came from the cache. It is not counted from.
+_MOST_BYTES_A_TOKEN = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a session is made of; the composition root fills it in."""
+
+    wire: SessionWire
+    policy: Policy
+    meter: SessionMeter
+    budget: Budget
+    profile: Profile
+    price: Callable[[Usage], float]
+    recall: bool = True
+    # What the rules of the wire depend on, but for the head, which the log begins with.
+    terms: Terms = field(default_factory=Terms)
+    # Whether the provider's own edits may be asked for.
+    delegates: bool = False
+    # What a cached token costs, where the lifetime of cache marks can be chosen.
+    costs: CacheCosts | None = None
+    # The profile while marks ask for the long lifetime.
+    long_profile: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """The request to send now: its view and the legal copy of it that leaves (its first `count`
+    messages), its estimated input tokens, its max_tokens, where its cache marks go (`core.marks`),
+    with the long lifetime or not, and the provider's own edits to ask for."""
+
+    view: View
+    tokens: int
+    max_tokens: int
+    marks: tuple[int, ...]
+    copy: Copy
+    count: int
+    wanted: tuple[Wanted, ...] = ()
+    long: bool = False
+
+
+class SessionFold:
+    """All that is known of one session, record by record."""
+
+    def __init__(self, parts: Parts, name: str, scope: Scope = DEFAULT_SCOPE) -> None:
+        self.parts = parts
+        self.name = name
+        self.scope = scope
+        self.transcript = Transcript(parts.wire)
+        self.plan = Plan()
+        self.budget = parts.budget
+        self.ledger = Ledger()
+        self.steps: list[int] = []
+        self.step = 0
+        self.nonce = ""
+        self.restored: frozenset[str] = frozenset()
+        self.head: JsonObject = {}
+        self.outgoing: Outgoing | None = None
+        # The last request, until the plan changes: given up, it may be made again.
+        self._asked: Requested | None = None
+        self._view = View(self.plan, [], 0)
+        self._mender = Mender(parts.wire, parts.terms)
+        self._marks = Marks()
+        self._lifetime = Lifetime(parts.costs) if parts.costs else None
+        # The records of the log that are folded.
+        self.length = 0
+        self._freed = 0
+        self.last_at: float | None = None
+        self._sent_tokens = 0
+        # Tokens in front of the first change since the last request, and what of it was cached.
+        self._changed_at = 0
+        self._intact = 0
+        self._unreported = 0
+
+    def load(self, records: Iterable[Record]) -> None:
+        """Applies records that are already saved: resume, audit, time travel."""
+        for record in records:
+            self.apply(record)
+
+    def apply(self, record: Record) -> None:
+        """One step of the fold."""
+        match record:
+            case Started(head=head, nonce=nonce):
+                self.head, self.nonce = head, nonce
+                terms = replace(self.parts.terms, head=head)
+                self._mender = Mender(self.parts.wire, terms, nonce)
+            case Appended(message=message):
+                self.transcript.append(message)
+            case PlanChanged():
+                self._change_plan(record)
+            case Requested():
+                self._count_request(record)
+            case Reported(usage=usage):
+                self._count_usage(usage)
+            case Recalled(price=price):
+                self.ledger.refetched += price
+            case Cancelled():
+                self.outgoing = None
+        self.length += 1
+
+    def _change_plan(self, record: PlanChanged) -> None:
+        self._sync()
+        self._asked = None
+        if record.removed:
+            self.plan = self.plan.without(*record.removed)
+        self.plan = self.plan.add(*record.added)
+        for edit in record.added:
+            self._freed += edit.reason.tokens_before - edit.reason.tokens_after
+            if edit.reason.when == "forced":
+                self.ledger.forced += edit.reason.price
+            else:
+                self.ledger.unforced += edit.reason.price
+        edited = self.plan.by_key
+        for edit in record.removed:
+            if not (isinstance(edit, Delegated) and record.added):
+                self.restored |= {t for t in edit.targets if isinstance(t, str) and t not in edited}
+            self._freed -= edit.reason.tokens_before - edit.reason.tokens_after
+        self.parts.meter.replan(self.plan)
+        view = apply(self.transcript, self.plan, self._view)
+        first = view.first_change(self._view)
+        if first < len(view.entries):
+            index = self.transcript.index_of(view.entries[first].sources[0])
+            self._changed_at = min(self._changed_at, self.parts.meter.before(index, self.plan))
+        for edit in record.added:
+            if isinstance(edit, Delegated):
+                first = min(self.transcript.block(t).index for t in edit.targets)
+                self._changed_at = min(self._changed_at, self.parts.meter.before(first, self.plan))
+        self._view = view
+
+    def _count_request(self, record: Requested) -> None:
+        self.steps.extend([self.step] * (record.length - len(self.steps)))
+        self.step += 1
+        self._view.extend(self.transcript)
+        warm = self.step > 1 and not self._is_cold(record.at)
+        if warm:
+            self.ledger.saved += self.parts.profile.read * self._freed
+        self._intact = min(self._sent_tokens, self._changed_at) if warm else 0
+        self._sent_tokens, self._changed_at = record.tokens, record.tokens
+        self.last_at = record.at
+        # What is asked again is asked with the same marks.
+        again = self._asked is not None and replace(self._asked, at=record.at) == record
+        if self._lifetime and not again:
+            self._lifetime.request(record.at, tokens=record.tokens)
+        self._asked = record if record.max_tokens else None
+        if record.exact:
+            self.parts.meter.report(Usage(record.tokens), record.length, self.plan)
+        marks = self._marks.places(self._view)
+        copy = self._mender.update(self._view)
+        self._mender.sent()
+        wanted = delegation.wanted(self.plan, self.transcript)
+        self.outgoing = Outgoing(
+            self._view,
+            record.tokens,
+            record.max_tokens,
+            marks,
+            copy,
+            copy.count,
+            wanted,
+            long=self._lifetime is not None and self._lifetime.long,
+        )
+
+    def _count_usage(self, usage: Usage | None) -> None:
+        self.outgoing = None
+        bound = self.parts.meter.bound(self.transcript)
+        if usage is None:
+            self._unreported += 1
+            usage = self._likely_usage()
+        elif usage.prompt * _MOST_BYTES_A_TOKEN >= bound:
+            self.parts.meter.report(usage, len(self.transcript), self.plan)
+        self.ledger.spent += self.parts.price(usage)
+
+    def _likely_usage(self) -> Usage:
+        """The open request's usage where nothing is reported: what stood in front of the first
+        change was read from the cache, the rest was written. The reply's tokens are not known."""
+        read = min(self._sent_tokens, self._intact)
+        return Usage(cache_read=read, cache_write=self._sent_tokens - read)
+
+    def _is_cold(self, at: float) -> bool:
+        return self.last_at is not None and at - self.last_at > self._profile.cache_ttl
+
+    @property
+    def _profile(self) -> Profile:
+        """The model's profile at the lifetime that the marks ask for."""
+        long = self.parts.long_profile
+        return long if long and self._lifetime and self._lifetime.long else self.parts.profile
+
+    def _sync(self) -> None:
+        largest = self.parts.meter.sync(self.transcript)
+        system, tools = self.parts.meter.overhead
+        self.budget = replace(self.budget.seen(largest), system=system, tools=tools)
+
+    def situation(self, *, cold: bool) -> Situation:
+        """What a policy sees now."""
+        p = self.parts
+        return Situation(
+            self.transcript, self.plan, p.meter, self.budget, self._profile, self.ledger,
+            self.steps, self.step, cold, self.nonce, p.recall, self.restored, p.delegates,
+        )  # fmt: skip
