@@ -99,6 +99,9 @@ class Reading(NamedTuple):
     id_faults: tuple[tuple[str, Fault], ...]
 
 
+_SILENT = Reading(is_tool=False, calls=(), faults=(), id_faults=())
+
+
 def violations(messages: Sequence[JsonObject], terms: Terms | None = None) -> list[Violation]:
     """The rules that these messages break as a request, in order."""
     return checker(terms or Terms()).check(messages)
@@ -119,6 +122,8 @@ def reading(message: Any, fits: Any) -> Reading:
     """The reading of one message; its calls are those that are left when it is sound."""
     sound, faults = shaped(message)
     is_tool = sound.get("role") == "tool"
+    if not is_tool and "tool_calls" not in sound and not faults:
+        return _SILENT
     ids = [sound.get("tool_call_id")] if is_tool else call_ids(sound)
     found = []
     for value in ids:
@@ -154,7 +159,8 @@ class _Pairs:
             if self._waiting:
                 self._unanswered()
             self._waiting, self._known = {}, set()
-        self._found += (fault.violation(number) for fault in faults)
+        if faults:
+            self._found += (fault.violation(number) for fault in faults)
         for key, fault in id_faults:
             if key not in self._pending:
                 self._found.append(fault.violation(number))

@@ -32,6 +32,7 @@ _TEXT_ONLY = {
     "developer": "a developer message",
     "assistant": "an assistant message",
 }
+_CALLS = frozenset({"tool_calls", "function_call"})
 # What an assistant message may hold in the place of content.
 _SPEAKS = ("tool_calls", "function_call", "refusal", "audio")
 
@@ -49,6 +50,8 @@ def shaped(message: Any) -> Shaped:
         words = f"role {message.get('role')!r} is not known"
         fault = Fault("role-known", words, "sent as a user's labelled text", lost_json(message))
         return Shaped(_of_no_role(message), (*faults, fault))
+    if type(message.get("content")) is str and not message.keys() & _CALLS:
+        return Shaped(message, tuple(faults))  # Most messages.
     message = _with_sound_calls(message, role, faults)
     return Shaped(_with_sound_content(message, role, faults), tuple(faults))
 
