@@ -143,7 +143,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
     assert (default.trigger.value, default.keep, default.clear_at_least) == (100_000, 3, 0)
 
 
-WRONG = {
+WRONG: dict[str, list[dict[str, Any]]] = {
     "edits": [{}, {"edits": "x"}, {"edits": [1]}],
     "edits[0].type": [{"edits": [{"type": "compact_20260112"}]}, {"edits": [{}]}],
     "edits[0].keep": [

@@ -46,8 +46,6 @@ from tenure.wire.values import (
     wordless,
 )
 
-_TERMS = Terms()
-
 # Fields that SDK objects carry as null, or for their own use, and that a request may not have.
 _OUTPUT_ONLY = {
     "text": ("parsed_output",),
@@ -109,10 +107,10 @@ class AnthropicMessages:
         return RULES
 
     def violations(
-        self, messages: Sequence[JsonObject], terms: Terms = _TERMS
-    ) -> list[Violation]:  # fmt: skip
+        self, messages: Sequence[JsonObject], terms: Terms | None = None
+    ) -> list[Violation]:
         """See `rules_anthropic`."""
-        return violations(messages, terms)
+        return violations(messages, terms or Terms())
 
     def checker(self, terms: Terms) -> Checker:
         """See `rules_anthropic`."""
