@@ -11,7 +11,6 @@ from typing import Any, overload
 
 from tenure.core.fold import Outgoing
 from tenure.core.message import JsonObject, json_bytes
-from tenure.core.nesting import nests_too_deep
 from tenure.core.protocols import ToolCall
 from tenure.errors import RequestError
 from tenure.wire.detect import AnyWire
@@ -97,9 +96,9 @@ class Calls(Sequence[ToolCall]):
 def as_results(given: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
     """Results by call id as (content, is_error): an exception is an error and says its text."""
     return {
-        call_id: (sayable(str(value) or repr(value)), True)
+        call_id: (str(value) or repr(value), True)
         if isinstance(value, BaseException)
-        else (sayable(value), False)
+        else (value, False)
         for call_id, value in given.items()
     }
 
@@ -107,9 +106,9 @@ def as_results(given: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
 def checked(content: Any) -> str | Sequence[JsonObject]:
     """The content of a user's message; RequestError when it is neither text nor content blocks."""
     if isinstance(content, str):
-        return str(sayable(content))
+        return content
     if isinstance(content, list | tuple) and all(isinstance(b, Mapping) for b in content):
-        return [sayable(block) for block in content]
+        return list(content)
     raise RequestError(
         f"a user's content is a text or a list of content blocks, not {type(content).__name__}",
         path="content",
@@ -119,34 +118,8 @@ def checked(content: Any) -> str | Sequence[JsonObject]:
 def checked_message(message: Any) -> JsonObject:
     """A wire message; RequestError when it is no dict with a role or a type."""
     if isinstance(message, Mapping) and ("role" in message or "type" in message):
-        said: JsonObject = sayable(message)
-        return said
+        return message
     raise RequestError(
         f"a message is a dict with a role (or a type, for items of Responses), not {message!r:.80}",
         path="messages",
     )
-
-
-def sayable(value: Any) -> Any:
-    """The value itself, or a copy in which U+FFFD stands for lone surrogates, which the SDKs can't
-    encode: they come from file names and cut emoji, and would fail every later request.
-
-    A value that is nested too deep stays as it is: the session refuses its message by number.
-    """
-    return value if nests_too_deep(value) else _sayable(value)
-
-
-def _sayable(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return value
-    if isinstance(value, Mapping):
-        made = {key: _sayable(inner) for key, inner in value.items()}
-        return value if all(made[key] is inner for key, inner in value.items()) else made
-    if isinstance(value, list | tuple):
-        items = [_sayable(inner) for inner in value]
-        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
-    return value

@@ -6,6 +6,7 @@ audit and time travel. What the records are made of is `core.session`'s.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -109,6 +110,8 @@ class SessionFold:
         self._changed_at = 0
         self._intact = 0
         self._unreported = 0
+        # The number of the first message of the last reply: calls from there on are live.
+        self._replied_at = sys.maxsize
 
     def load(self, records: Iterable[Record]) -> None:
         """Applies records that are already saved: resume, audit, time travel."""
@@ -129,6 +132,7 @@ class SessionFold:
             case Requested():
                 self._count_request(record)
             case Reported(usage=usage):
+                self._replied_at = len(self.transcript)
                 self._count_usage(usage)
             case Recalled(price=price):
                 self.ledger.refetched += price

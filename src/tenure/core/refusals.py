@@ -27,9 +27,12 @@ def while_open(outgoing: object, what: str) -> None:
         )
 
 
-def in_between(transcript: Transcript, messages: Sequence[Message]) -> None:
-    """Other words while calls wait for results: no provider takes them."""
-    waiting = set(transcript.open_calls)
+def in_between(transcript: Transcript, messages: Sequence[Message], since: int) -> None:
+    """Other words while calls of a reply wait for results: no provider takes them.
+
+    Calls before message number `since` came from a stored history, which is taken as it is.
+    """
+    waiting = {call for call, block in transcript.open_calls.items() if block.index >= since}
     for message in messages:
         if not waiting or nests_too_deep(message.data):  # `unreadable` refuses it, and says why
             return

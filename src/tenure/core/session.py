@@ -99,13 +99,13 @@ class SessionMachine(SessionFold):
         yield from self.commit(started)
 
     def append(self, messages: Sequence[Message], at: float) -> Flow[None]:
-        """Adds messages to the transcript.
+        """Adds messages to the transcript: a stored history as it is, whatever is wrong with it.
 
-        Raises SessionError when calls wait for results and a message is not an answer to them: no
-        provider takes other words in between.
+        Raises SessionError when calls of a reply wait for results and a message is not an answer to
+        them: no provider takes other words in between.
         """
         refusals.while_open(self.outgoing, "append")
-        refusals.in_between(self.transcript, messages)
+        refusals.in_between(self.transcript, messages, self._replied_at)
         refusals.unreadable(self.parts.wire, messages, RequestError)
         yield from self.commit(*(Appended(m, at) for m in messages))
 

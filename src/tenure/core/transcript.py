@@ -22,7 +22,9 @@ class Transcript:
         self.messages: list[Message] = []
         self.blocks: list[tuple[Block, ...]] = []
         self.user_turns: list[int] = []
+        # Calls that wait for a result, and those that other words have passed by.
         self.open_calls: dict[str, Block] = {}
+        self.passed_calls: dict[str, Block] = {}
         self._by_key: dict[str, Block] = {}
         self._occurrences: dict[str, int] = {}
         self._calls: dict[str, Block] = {}
@@ -39,6 +41,11 @@ class Transcript:
         self.blocks.append(blocks)
         if message.origin is Origin.USER and any(b.origin is Origin.USER for b in blocks):
             self.user_turns.append(index)
+        if self.open_calls and message.origin is not Origin.ASSISTANT:
+            answers = (b.kind is BlockKind.TOOL_RESULT for b in blocks)
+            if not all(answers):
+                self.passed_calls.update(self.open_calls)
+                self.open_calls.clear()
         return blocks
 
     def block(self, key: str) -> Block:
@@ -105,6 +112,8 @@ class Transcript:
             self._calls[lens.call_id] = self.open_calls[lens.call_id] = block
         elif block.kind is BlockKind.TOOL_RESULT:
             call = self.open_calls.pop(lens.call_id, None)
+            if call is None:
+                call = self.passed_calls.pop(lens.call_id, None)
             if call is not None:
                 self._partner[call.key], self._partner[block.key] = block.key, call.key
         return block
