@@ -78,11 +78,12 @@ class AsyncSession:
         made = self._built.wire.user(checked(content))
         await self._append([Message(m, origin=Origin.USER, pinned=pinned) for m in made])
 
-    async def append(self, message: JsonObject, *, origin: Origin | None = None) -> None:
-        """Adds a wire message of any role."""
-        message = checked_message(message)
-        origin = origin or self._built.wire.origin(message)
-        await self._append([Message(message, origin=origin)])
+    async def append(self, *messages: JsonObject, origin: Origin | None = None) -> None:
+        """Adds wire messages of any role: a stored history, whatever is wrong with it, or what the
+        harness says."""
+        said = [checked_message(message) for message in messages]
+        origin_of = self._built.wire.origin
+        await self._append([Message(m, origin=origin or origin_of(m)) for m in said])
 
     async def request(self) -> Request:
         """The next request; see `Session.request`."""

@@ -73,11 +73,12 @@ class Session:
         made = self._built.wire.user(checked(content))
         self._append([Message(m, origin=Origin.USER, pinned=pinned) for m in made])
 
-    def append(self, message: JsonObject, *, origin: Origin | None = None) -> None:
-        """Adds a wire message of any role, e.g. from a stored history or of the harness."""
-        message = checked_message(message)
-        origin = origin or self._built.wire.origin(message)
-        self._append([Message(message, origin=origin)])
+    def append(self, *messages: JsonObject, origin: Origin | None = None) -> None:
+        """Adds wire messages of any role: a stored history, whatever is wrong with it, or what the
+        harness says."""
+        said = [checked_message(message) for message in messages]
+        origin_of = self._built.wire.origin
+        self._append([Message(m, origin=origin or origin_of(m)) for m in said])
 
     def request(self) -> Request:
         """The next request: the same until something is appended.
