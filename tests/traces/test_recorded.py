@@ -164,7 +164,12 @@ def test_every_recorded_request_keeps_the_rules_but_for_what_was_never_sent(
         for thread in trace.threads:
             for number in range(len(thread.steps)):
                 request = [message.data for message in thread.request(number)]
-                broken.update(one.rule for one in wire.violations(request))
+                # Call ids that are used again (not fatal) stand in what providers did answer.
+                broken.update(
+                    one.rule for one in wire.violations(request) if wire.rules[one.rule].fatal
+                )
+    # Nor did one of them refuse a NUL in what a tool returned.
+    del broken["unsendable-text"]
     assert set(broken) == (NOT_SENT if tool == "claude-code" else set())
 
 

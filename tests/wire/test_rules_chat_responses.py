@@ -114,7 +114,7 @@ def test_a_shell_call_without_output_is_told_in_words_since_an_output_would_clai
 @pytest.mark.parametrize("field", ["previous_response_id", "conversation"])
 def test_pairs_are_not_judged_where_the_history_is_on_the_server(field: str) -> None:
     terms = Terms(head={field: "stored_1"})
-    items = [OUTPUT, {**SAID, "id": "msg_1"}, U, CALL, U]
+    items: list[dict[str, Any]] = [OUTPUT, {**SAID, "id": "msg_1"}, U, CALL, U]
     assert RESPONSES.violations(items, terms) == []
     assert RESPONSES.mend(items, terms).messages == items
     assert RESPONSES.violations(items) != []
@@ -128,7 +128,7 @@ def test_an_item_reference_may_stand_for_a_call_an_output_or_reasoning() -> None
 
 def test_numbers_that_no_json_can_carry_never_raise() -> None:
     for wire in (CHAT, RESPONSES):
-        items = [{**U, "n": 10**5_000, "x": float("nan")}, U]
+        items: list[dict[str, Any]] = [{**U, "n": 10**5_000, "x": float("nan")}, U]
         mended = wire.mend(items, Terms())
         assert wire.violations(mended.messages) == []
         assert mended.messages[1] is U
