@@ -152,11 +152,7 @@ def test_the_tau_bench_conversations_count_as_the_manifest_says(
     assert calls == expected["tool_calls"]
 
 
-# What the recordings really hold beside: NULs in the output of programs, and one id for many calls.
-HELD = {"claude-code": NOT_SENT, "codex": {"unsendable-text"}, "tau-bench": {"reused-id"}}
-
-
-@pytest.mark.parametrize("tool", list(HELD))
+@pytest.mark.parametrize("tool", ["claude-code", "codex", "tau-bench"])
 def test_every_recorded_request_keeps_the_rules_but_for_what_was_never_sent(
     shared_data: Callable[..., Path], tool: str
 ) -> None:
@@ -168,8 +164,13 @@ def test_every_recorded_request_keeps_the_rules_but_for_what_was_never_sent(
         for thread in trace.threads:
             for number in range(len(thread.steps)):
                 request = [message.data for message in thread.request(number)]
-                broken.update(one.rule for one in wire.violations(request))
-    assert set(broken) == HELD[tool]
+                # Call ids that are used again (not fatal) stand in what providers did answer.
+                broken.update(
+                    one.rule for one in wire.violations(request) if wire.rules[one.rule].fatal
+                )
+    # Nor did one of them refuse a NUL in what a tool returned.
+    del broken["unsendable-text"]
+    assert set(broken) == (NOT_SENT if tool == "claude-code" else set())
 
 
 def test_files_of_other_tools_are_reported_and_the_rest_is_read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ CHAT, RESPONSES = WIRES["openai_chat"], WIRES["openai_responses"]
 IDS = st.text("abcXYZ019_-", min_size=1, max_size=12)
 
 
-def chat(messages: list[JsonObject], terms: Terms | None = None) -> Mended:
+def chat(messages: Sequence[JsonObject], terms: Terms | None = None) -> Mended:
     """The legal copy, held to break no rule and to be the same every time."""
     mended = CHAT.mend(messages, terms or Terms())
     assert CHAT.violations(mended.messages, terms or Terms()) == []
@@ -29,7 +30,7 @@ def chat(messages: list[JsonObject], terms: Terms | None = None) -> Mended:
     return mended
 
 
-def responses(items: list[JsonObject]) -> Mended:
+def responses(items: Sequence[JsonObject]) -> Mended:
     """The legal copy, held to break no rule and to be the same every time."""
     mended = RESPONSES.mend(items, Terms())
     assert RESPONSES.violations(mended.messages) == []
@@ -118,7 +119,7 @@ def test_a_call_that_waits_on_purpose_and_the_calls_at_the_end_get_no_result(
     assert made == set(ids) - pending
 
 
-def chat_left(messages: list[JsonObject], terms: Terms) -> set[str]:
+def chat_left(messages: Sequence[JsonObject], terms: Terms) -> set[str]:
     """The rules still broken by messages that mending leaves as they are."""
     mended = CHAT.mend(messages, terms)
     assert mended.messages == messages
@@ -291,7 +292,7 @@ def test_reasoning_is_touched_only_where_its_summary_is_no_list(
 # -- malformed ---------------------------------------------------------------------------------
 
 
-def visible_input(messages: list[JsonObject]) -> Any:
+def visible_input(messages: Sequence[JsonObject]) -> Any:
     """The input of the first call, as every other format would be given it."""
     transcript = Transcript(CHAT)
     for message in messages:

@@ -12,8 +12,8 @@ from typing import Any
 from tenure.core.legal import Mend
 from tenure.core.message import JsonObject
 from tenure.wire.mend_common import FreshIds, lost_json
-from tenure.wire.rules_responses import BOUND_IDS, FREE_IDS, made_by_model
-from tenure.wire.rules_responses_shape import kind_of
+from tenure.wire.rules_responses import made_by_model
+from tenure.wire.rules_responses_shape import BOUND_IDS, FREE_IDS, kind_of
 from tenure.wire.values import text_of
 
 

@@ -21,7 +21,15 @@ from tenure.core.legal import Terms, Violation
 from tenure.core.message import JsonObject
 from tenure.wire.growing import Growing
 from tenure.wire.mend_common import FreshIds
-from tenure.wire.rules_responses_shape import CALL_OUTPUTS, CLIENT_CALLS, call_of, kind_of, shaped
+from tenure.wire.rules_responses_shape import (
+    BOUND_IDS,
+    CALL_OUTPUTS,
+    CLIENT_CALLS,
+    FREE_IDS,
+    call_of,
+    kind_of,
+    shaped,
+)
 from tenure.wire.rules_responses_table import RULES
 from tenure.wire.shape import Fault, call_key, head_faults, id_fault
 from tenure.wire.values import text_of
@@ -32,31 +40,6 @@ Key: TypeAlias = tuple[str, str]
 # Items that a client writes; none of them is what a reasoning item led to.
 _CLIENT_ITEMS = frozenset(
     {"additional_tools", "configuration_update", "compaction_trigger", "mcp_approval_response"}
-)
-# Types whose id may be left out (openai 3.57.0: optional in their params; a message has the easy
-# spelling without one), and types that must have one.
-FREE_IDS = frozenset(
-    {
-        "message",
-        "function_call",
-        "custom_tool_call",
-        "shell_call",
-        "apply_patch_call",
-        "tool_search_call",
-        *(CALL_OUTPUTS - {"local_shell_call_output"}),
-    }
-)
-BOUND_IDS = frozenset(
-    {
-        "web_search_call",
-        "file_search_call",
-        "code_interpreter_call",
-        "image_generation_call",
-        "mcp_call",
-        "mcp_list_tools",
-        "computer_call",
-        "local_shell_call",
-    }
 )
 _SINGLE_IDS = FREE_IDS | BOUND_IDS | {"reasoning"}
 

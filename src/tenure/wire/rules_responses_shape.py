@@ -38,6 +38,31 @@ CLIENT_CALLS = frozenset(
     }
 )
 CALL_OUTPUTS = frozenset(f"{call}_output" for call in CLIENT_CALLS)
+# Types whose id may be left out (openai 3.57.0: optional in their params; a message has the easy
+# spelling without one), and types that must have one.
+FREE_IDS = frozenset(
+    {
+        "message",
+        "function_call",
+        "custom_tool_call",
+        "shell_call",
+        "apply_patch_call",
+        "tool_search_call",
+        *(CALL_OUTPUTS - {"local_shell_call_output"}),
+    }
+)
+BOUND_IDS = frozenset(
+    {
+        "web_search_call",
+        "file_search_call",
+        "code_interpreter_call",
+        "image_generation_call",
+        "mcp_call",
+        "mcp_list_tools",
+        "computer_call",
+        "local_shell_call",
+    }
+)
 # The field that holds what a call says, where it is text, and the outputs that are plain content.
 _SAID_BY = {"function_call": "arguments", "custom_tool_call": "input"}
 _PLAIN_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -79,7 +104,20 @@ def shaped(item: Any) -> Shaped:
         item = _sound_call(item, kind, faults)
     elif kind in _PLAIN_OUTPUTS:
         item = _sound_output(item, faults)
-    return Shaped(item, tuple(faults))
+    return Shaped(_with_sound_id(item, kind_of(item), faults), tuple(faults))
+
+
+def _with_sound_id(item: JsonObject, kind: str, faults: list[Fault]) -> JsonObject:
+    name = item.get("id")
+    free = kind in FREE_IDS or kind == "reasoning"
+    if name is None or isinstance(name, str) or not (free or kind in BOUND_IDS):
+        return item
+    words = f"the id of a {kind} is {type(name).__name__}, not text"
+    done = "id left out" if free else "id sent as its JSON text"
+    faults.append(Fault("item-id", words, done, lost_json(name), ("id",)))
+    if free:
+        return {key: value for key, value in item.items() if key != "id"}
+    return {**item, "id": spoken(name)}
 
 
 def as_words(item: JsonObject, what: str) -> JsonObject:

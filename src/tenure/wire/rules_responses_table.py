@@ -55,6 +55,7 @@ RULES: Mapping[str, Rule] = {
             "the later call and its output get a new id",
             fatal=False,
         ),
+        Rule("item-id", "an item id is text", _PARAMS, "left out, or its JSON text"),
         Rule(
             "duplicate-item",
             "no two items share an id",
