@@ -72,7 +72,11 @@ ANTHROPIC: list[tuple[str, Body]] = [
     ),
     ("results_expected", claude(heard(result()))),
     ("results_expected", claude(USER, said(use("a")), heard(result("a"), result("b")))),
-    ("results_expected", claude(USER, said(use("a")), heard(result("a")), heard(result("a")))),
+    ("results_single", claude(USER, said(use("a")), heard(result("a")), heard(result("a")))),
+    (
+        "results_expected",
+        claude(USER, said(use("a")), heard(result("a")), said(text("ok")), heard(result("a"))),
+    ),
     ("results_single", claude(USER, said(use()), heard(result(), result()))),
     ("last_message", claude(USER, said(text("The answer is")))),
     ("last_message", claude(USER, said(text("The answer is ")))),

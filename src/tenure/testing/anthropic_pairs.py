@@ -1,17 +1,26 @@
 """Tool calls and their results in the Messages API: who must stand next to whom.
 
-Invariant: after these rules every call has exactly one result, in the next message, before any
-other block of it. Source: platform docs, handle-tool-calls.
+Invariant: after these rules every call has exactly one result, in the next turn, before any other
+block of it. Source: platform docs, handle-tool-calls.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from tenure.testing.prompt import as_blocks
 from tenure.testing.refusal import Asked, Refusal, Rules, invalid
+
+
+class _Place(NamedTuple):
+    """Where a block stands: the message's number and the block's."""
+
+    message: int
+    block: int
+
 
 CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
@@ -40,47 +49,50 @@ def calls_unique(asked: Asked) -> Iterator[Refusal]:
 
 
 def calls_answered(asked: Asked) -> Iterator[Refusal]:
-    """Every call is answered in the next message, ahead of that message's other blocks."""
-    messages = asked.body["messages"]
-    for index, message in enumerate(messages):
-        calls = _ids(message, "tool_use", "id")
+    """Every call is answered in the next turn, ahead of that turn's other blocks."""
+    turns = _turns(asked)
+    for number, turn in enumerate(turns):
+        calls = [block["id"] for _, block in turn if block["type"] == "tool_use"]
         if not calls:
             continue
-        following = messages[index + 1] if index + 1 < len(messages) else {"content": []}
+        following = turns[number + 1] if number + 1 < len(turns) else []
         missing = set(calls) - set(_leading_results(following))
         if missing:
             names = ", ".join(call for call in calls if call in missing)
             yield invalid(
-                f"messages.{index}: `tool_use` ids were found without `tool_result` blocks "
-                f"immediately after: {names}. Each `tool_use` block must have a corresponding "
-                "`tool_result` block in the next message."
+                f"messages.{turn[0][0].message}: `tool_use` ids were found without `tool_result` "
+                f"blocks immediately after: {names}. Each `tool_use` block must have a "
+                "corresponding `tool_result` block in the next message."
             )
 
 
 def results_expected(asked: Asked) -> Iterator[Refusal]:
-    """Every result answers a call of the message before it."""
-    messages = asked.body["messages"]
-    for index, message in enumerate(messages):
-        called = set(_ids(messages[index - 1], "tool_use", "id")) if index else set()
-        for place, block in enumerate(as_blocks(message["content"])):
+    """Every result answers a call of the turn before it."""
+    called: set[str] = set()
+    for turn in _turns(asked):
+        for place, block in turn:
             if block["type"] == "tool_result" and block["tool_use_id"] not in called:
                 yield invalid(
-                    f"messages.{index}.content.{place}: unexpected `tool_use_id` found in "
-                    f"`tool_result` blocks: {block['tool_use_id']}. Each `tool_result` block must "
-                    "have a corresponding `tool_use` block in the previous message."
+                    f"messages.{place.message}.content.{place.block}: unexpected `tool_use_id` found "
+                    f"in `tool_result` blocks: {block['tool_use_id']}. Each `tool_result` block "
+                    "must have a corresponding `tool_use` block in the previous message."
                 )
+        called = {block["id"] for _, block in turn if block["type"] == "tool_use"}
 
 
 def results_single(asked: Asked) -> Iterator[Refusal]:
     """No call is answered twice."""
-    for index, message in enumerate(asked.body["messages"]):
-        answered = _ids(message, "tool_result", "tool_use_id")
-        for call_id in answered:
-            if answered.count(call_id) > 1:
+    for turn in _turns(asked):
+        answered: set[str] = set()
+        for place, block in turn:
+            if block["type"] != "tool_result":
+                continue
+            if block["tool_use_id"] in answered:
                 yield invalid(
-                    f"messages.{index}.content: each tool_use must have a single result. Found "
-                    f"multiple `tool_result` blocks with id: {call_id}"
+                    f"messages.{place.message}.content: each tool_use must have a single result. "
+                    f"Found multiple `tool_result` blocks with id: {block['tool_use_id']}"
                 )
+            answered.add(block["tool_use_id"])
 
 
 def _call_fields(path: str, block: dict[str, Any], role: str) -> Iterator[Refusal]:
@@ -104,14 +116,24 @@ def _ids(message: dict[str, Any], kind: str, field: str) -> list[str]:
     return [block[field] for block in as_blocks(message["content"]) if block["type"] == kind]
 
 
-def _leading_results(message: dict[str, Any]) -> list[str]:
+def _turns(asked: Asked) -> list[list[tuple[_Place, dict[str, Any]]]]:
+    """The blocks of each turn: consecutive messages of one role are one turn (docstring of
+    `messages`, anthropic 2.14.0)."""
+    turns: list[list[tuple[_Place, dict[str, Any]]]] = []
+    role = None
+    for index, message in enumerate(asked.body["messages"]):
+        if message["role"] != role or role == "system":
+            turns.append([])
+        role = message["role"]
+        blocks = enumerate(as_blocks(message["content"]))
+        turns[-1] += [(_Place(index, place), block) for place, block in blocks]
+    return turns
+
+
+def _leading_results(turn: list[tuple[_Place, dict[str, Any]]]) -> list[str]:
     """Ids of the results that no other block precedes."""
-    found: list[str] = []
-    for block in as_blocks(message["content"]):
-        if block["type"] != "tool_result":
-            break
-        found.append(block["tool_use_id"])
-    return found
+    leading = takewhile(lambda each: each[1]["type"] == "tool_result", turn)
+    return [block["tool_use_id"] for _, block in leading]
 
 
 pair_rules: Rules = {
