@@ -98,6 +98,7 @@ class SessionFold:
         # The last request, until the plan changes: given up, it may be made again.
         self._asked: Requested | None = None
         self._view = View(self.plan, [], 0)
+        self._draft: View | None = None
         self._mender = Mender(parts.wire, parts.terms)
         self._marks = Marks()
         self._lifetime = Lifetime(parts.costs) if parts.costs else None
@@ -158,7 +159,7 @@ class SessionFold:
                 self.restored |= {t for t in edit.targets if isinstance(t, str) and t not in edited}
             self._freed -= edit.reason.tokens_before - edit.reason.tokens_after
         self.parts.meter.replan(self.plan)
-        view = apply(self.transcript, self.plan, self._view)
+        view = self._drafted(self.plan)
         first = view.first_change(self._view)
         if first < len(view.entries):
             index = self.transcript.index_of(view.entries[first].sources[0])
@@ -167,7 +168,16 @@ class SessionFold:
             if isinstance(edit, Delegated):
                 first = min(self.transcript.block(t).index for t in edit.targets)
                 self._changed_at = min(self._changed_at, self.parts.meter.before(first, self.plan))
-        self._view = view
+        self._view, self._draft = view, None
+
+    def _drafted(self, plan: Plan) -> View:
+        """The view under a plan, made once for deciding and for the record of the decision."""
+        if plan == self._view.plan:
+            return self._view.extend(self.transcript)
+        known = self._draft
+        if known is None or known.plan != plan or known.seen != len(self.transcript):
+            self._draft = known = apply(self.transcript, plan, self._view)
+        return known
 
     def _count_request(self, record: Requested) -> None:
         self.steps.extend([self.step] * (record.length - len(self.steps)))

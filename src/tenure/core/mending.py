@@ -51,6 +51,14 @@ class Copy:
         self.data: list[JsonObject] = [message.data for message in messages]
         self._raws: list[bytes] = []
 
+    def first(self, entries: int, mends: tuple[Kept, ...]) -> Copy:
+        """The copy of the first so many entries, with lists of its own."""
+        end = self.ends[entries - 1] if entries else 0
+        made = Copy(self.head, [], self.ends[:entries], mends)
+        made.messages, made.data = self.messages[:end], self.data[:end]
+        made._raws = self._raws[:end]
+        return made
+
     @property
     def count(self) -> int:
         """How many messages there are now."""
@@ -86,6 +94,8 @@ class Mender:
         self._terms = terms
         self._nonce = nonce
         self._checker = wire.checker(terms)
+        # The rules that the last copy breaks: those that have no mend.
+        self.violations: list[Violation] = []
         self._view: View | None = None
         self._entries: list[Entry] = []
         self._copy = Copy(terms.head, [], [])
@@ -98,6 +108,8 @@ class Mender:
 
     def update(self, view: View) -> Copy:
         """The copy of a view that follows the one that was last sent."""
+        if view is self._view and len(view.entries) == len(self._entries):
+            return self._copy
         self._back_to_sent()
         known = len(self._entries)
         # A view under the same plan only grows.
@@ -109,17 +121,15 @@ class Mender:
         for entry in fresh:
             self._copy.grow(entry)
         rules = self._wire.rules
-        if any(rules[v.rule].mend for v in self.violations()):
+        self.violations = self._checker.check(self._copy.data)
+        if any(rules[v.rule].mend for v in self.violations):
             self._mend()
+            self.violations = self._checker.check(self._copy.data)
         return self._copy
 
     def sent(self) -> None:
         """Takes note that the last copy leaves: later copies begin with it."""
         self._sent = _Sent(self._view, len(self._entries), self._entries, self._copy)
-
-    def violations(self) -> list[Violation]:
-        """The rules that the last copy breaks."""
-        return self._checker.check(self._copy.data)
 
     def lost(self, handle: str) -> bytes | None:
         """The JSON text of what a mend took away; None when it is not one of its handles."""
@@ -160,11 +170,9 @@ class Mender:
         """Forgets what stands for the entries from number `count` on."""
         if count >= len(self._entries):
             return
-        copy = self._copy
-        end = copy.ends[count - 1] if count else 0
         gone = {source for entry in self._entries[count:] for source in entry.sources}
-        mends = tuple(kept for kept in copy.mends if kept.source not in gone)
-        self._copy = Copy(copy.head, copy.messages[:end], copy.ends[:count], mends)
+        mends = tuple(kept for kept in self._copy.mends if kept.source not in gone)
+        self._copy = self._copy.first(count, mends)
         self._entries = self._entries[:count]
 
 

@@ -29,7 +29,6 @@ from tenure.core.record import (
     Requested,
     Started,
 )
-from tenure.core.view import apply
 from tenure.errors import RecallError, RequestError, SessionError, UpstreamError
 
 # The tokens of a recall call as the model writes it; the price of a re-fetch counts them.
@@ -136,8 +135,8 @@ class SessionMachine(SessionFold):
             edits += tuple(self._decide_again(edits, size, cold=cold))
             size = yield from self._measure(self.plan.put(*edits))
         refusals.too_large(size.tokens, self.budget)
-        self._mender.update(apply(self.transcript, self.plan.put(*edits), self._view))
-        refusals.illegal(self.parts.wire, self._mender.violations())
+        self._mender.update(self._drafted(self.plan.put(*edits)))
+        refusals.illegal(self.parts.wire, self._mender.violations)
         output = self.budget.output_between(size.tokens, size.upper)
         requested = Requested(len(self.transcript), size.tokens, at, output, size.exact)
         if not edits:
@@ -229,7 +228,7 @@ class SessionMachine(SessionFold):
         estimate, upper = meter.resident(plan), meter.upper(plan)
         if estimate <= limit < upper:
             # The counting endpoints check the rules as well, so the legal copy is counted.
-            copy = self._mender.update(apply(self.transcript, plan, self._view))
+            copy = self._mender.update(self._drafted(plan))
             wanted = delegation.wanted(plan, self.transcript)
             head = self.parts.wire.delegating(copy.head, wanted)
             exact = yield CountExactly(self.parts.wire.request(head, copy.data))
