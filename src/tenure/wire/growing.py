@@ -30,8 +30,9 @@ class Walk(Protocol[F_contra]):
 class Growing(Generic[F]):
     """A `Checker` made of a reading of one message and a walk over the readings.
 
-    An append costs what was appended, and one comparison of pointers per earlier message. A change
-    of an earlier message walks anew over the readings, which is cheap beside reading them.
+    An append costs what was appended, and one comparison of pointers per earlier message. A message
+    that gives way to one with the same reading (a tombstone in the place of a result) costs its own
+    reading; any other change walks anew over the readings, which is cheap beside making them.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Growing(Generic[F]):
 
     def check(self, messages: Sequence[JsonObject]) -> list[Violation]:
         """See `Checker.check`."""
-        keep = _same(self._seen, messages)
+        keep = self._replaced(messages)
         # What stands behind a change is mostly the same objects again, moved.
         gone, known = self._seen[keep:], {}
         if gone:
@@ -60,18 +61,20 @@ class Growing(Generic[F]):
             self._facts.append(facts)
         return [*self._head, *self._walk.finish()]
 
+    def _replaced(self, messages: Sequence[JsonObject]) -> int:
+        """How many messages at the beginning read as before; those that are others are taken in."""
+        if len(messages) >= len(self._seen) and all(map(is_, self._seen, messages)):
+            return len(self._seen)
+        for at, (old, new) in enumerate(zip(self._seen, messages, strict=False)):
+            if old is not new:
+                if self._read(new) != self._facts[at]:
+                    return at
+                self._seen[at] = new
+        return min(len(self._seen), len(messages))
+
     def _back_to(self, keep: int) -> None:
         del self._seen[keep:], self._facts[keep:]
         self._walk = self._new_walk()
         for number, facts in enumerate(self._facts):
             self._walk.see(number, facts)
 
-
-def _same(seen: list[JsonObject], messages: Sequence[JsonObject]) -> int:
-    """How many messages at the beginning are the very same objects."""
-    if len(messages) >= len(seen) and all(map(is_, seen, messages)):
-        return len(seen)
-    pairs = zip(seen, messages, strict=False)
-    return next(
-        (at for at, (a, b) in enumerate(pairs) if a is not b), min(len(seen), len(messages))
-    )
