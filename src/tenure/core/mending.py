@@ -96,6 +96,8 @@ class Mender:
         self._checker = wire.checker(terms)
         # The rules that the last copy breaks: those that have no mend.
         self.violations: list[Violation] = []
+        # What the checker saw last; it only grows at its end.
+        self._checked: list[JsonObject] | None = None
         self._view: View | None = None
         self._entries: list[Entry] = []
         self._copy = Copy(terms.head, [], [])
@@ -117,14 +119,16 @@ class Mender:
         self._view = view
         self._truncate(keep)
         fresh = view.entries[keep:]
+        same = self._copy.count if self._checked is self._copy.data else 0
         self._entries += fresh
         for entry in fresh:
             self._copy.grow(entry)
         rules = self._wire.rules
-        self.violations = self._checker.check(self._copy.data)
+        self.violations = self._checker.check(self._copy.data, same)
         if any(rules[v.rule].mend for v in self.violations):
             self._mend()
             self.violations = self._checker.check(self._copy.data)
+        self._checked = self._copy.data
         return self._copy
 
     def sent(self) -> None:

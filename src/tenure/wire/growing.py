@@ -45,9 +45,9 @@ class Growing(Generic[F]):
         self._facts: list[F] = []
         self._walk = walk()
 
-    def check(self, messages: Sequence[JsonObject]) -> list[Violation]:
+    def check(self, messages: Sequence[JsonObject], same: int = 0) -> list[Violation]:
         """See `Checker.check`."""
-        keep = self._replaced(messages)
+        keep = len(self._seen) if same >= len(self._seen) else self._replaced(messages)
         # What stands behind a change is mostly the same objects again, moved.
         gone, known = self._seen[keep:], {}
         if gone:
