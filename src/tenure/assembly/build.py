@@ -121,7 +121,7 @@ class Built:
             automatic=True,
         )
         ends = [0, *(copy.ends[n - 1] for n in outgoing.marks if n)]
-        plan = plan_marks(copy.head, copy.data[: outgoing.count], ends, rules, own=())
+        plan = plan_marks(copy.head, copy.sent(outgoing.count), ends, rules, own=())
         return plan.head, plan.messages
 
 

@@ -64,6 +64,10 @@ class Copy:
         """How many messages there are now."""
         return len(self.messages)
 
+    def sent(self, count: int) -> Sequence[JsonObject]:
+        """The first `count` messages as JSON values; the list itself while there are no more."""
+        return self.data if count == len(self.data) else self.data[:count]
+
     @property
     def raws(self) -> list[bytes]:
         """The JSON text of each message, made once."""
