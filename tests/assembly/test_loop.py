@@ -76,7 +76,7 @@ def test_a_sync_loop_stays_legal_and_breaks_the_prefix_only_at_new_edits(
     with ModelServer(errand(24)) as server:
         session = Session(
             api.model, max_tokens=2_000, system=SYSTEM, tools=[api.tool],
-            options=api.options(window=WINDOW),
+            options=api.options(window=WINDOW, delegate=False),
         )  # fmt: skip
         run(api, server, session, stream=stream)
         assert len([r for r in server.requests if r.generates]) == 25
@@ -90,7 +90,7 @@ def test_an_async_loop_is_the_same_loop(api: Api, *, stream: bool) -> None:
     with ModelServer(errand(24)) as server:
         session = AsyncSession(
             api.model, max_tokens=2_000, system=SYSTEM, tools=[api.tool],
-            options=api.options(window=WINDOW),
+            options=api.options(window=WINDOW, delegate=False),
         )  # fmt: skip
         asyncio.run(run_async(api, server, session, stream=stream))
         assert len([r for r in server.requests if r.generates]) == 25
@@ -101,7 +101,7 @@ def test_on_a_model_that_binds_thinking_later_thinking_goes_with_the_edit() -> N
     with ModelServer(errand(24, thinking="let me think about this file")) as server:
         session = Session(
             ANTHROPIC.model, max_tokens=2_000, system=SYSTEM, tools=[ANTHROPIC.tool],
-            options=ANTHROPIC.options(window=WINDOW),
+            options=ANTHROPIC.options(window=WINDOW, delegate=False),
         )  # fmt: skip
         run(ANTHROPIC, server, session)
         dropped = [e for e in session.explain().edits if isinstance(e, Drop)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tenure.core.budget import Budget
-from tenure.core.edit import Edit
+from tenure.core.edit import Delegated, Edit
 from tenure.core.message import BlockKind
 from tenure.core.policy import Candidate, Situation
 from tenure.policies import arrivals, delegate, forced
@@ -65,7 +65,9 @@ class Tenure:
         batch = choose(situation, self._candidates(situation, self.settings.grace), self.settings)
         if batch is None:
             return []
-        new = [e for c in batch.candidates if _frees(e := self._evict(situation, c, batch.when))]
+        new = [
+            e for c in batch.candidates if _freed(e := self._evict(situation, c, batch.when)) > 0
+        ]
         new = self._finish(situation, new, batch.when)
         # Tombstones and the thinking that went along may make it dearer than it looked.
         price = sum(e.reason.price for e in new)
@@ -84,10 +86,24 @@ class Tenure:
         )
         return [edit]
 
+    def _delegated_until(self, situation: Situation, resident: int) -> Edit | None:
+        """The provider's clearing that takes a view that is too large to the low water mark."""
+        tail = tail_starts(situation, keep_steps=2)
+        excess = resident - int(situation.budget.limit * delegate.LOW_WATER)
+        last = delegate.shrink_to(situation, excess, tail)
+        if last is None:
+            return None
+        edit = delegate.delegated(situation, last, when="forced", policy=self.name)
+        return priced([edit], _rewrite_price(situation, [edit]), situation.profile.read)[0]
+
     def _over(self, situation: Situation) -> list[Edit]:
         """Arrivals shortened to their room, older text evicted as far as it must go; if that is
         not enough, arrivals keep only what is left."""
         limit, meter, plan = situation.budget.limit, situation.meter, situation.plan
+        if situation.profile.preserved_thinking and situation.delegates:
+            edit = self._delegated_until(situation, meter.resident(plan))
+            if edit is not None and meter.resident(plan.put(edit)) <= limit:
+                return [edit]
         floor = self._reasoning.held(situation)
         new = arrivals.shorten(situation, self.name, floor=floor)
         resident = meter.resident(plan.put(*new))
@@ -137,8 +153,8 @@ class Tenure:
         return sorted((c for c in found if c.block.index >= floor), key=lambda c: c.block.index)
 
 
-def _frees(edit: Edit) -> bool:
-    return edit.reason.tokens_after < edit.reason.tokens_before
+def _freed(edit: Edit) -> int:
+    return edit.reason.tokens_before - edit.reason.tokens_after
 
 
 def _turn_ended(situation: Situation) -> bool:
@@ -149,11 +165,14 @@ def _turn_ended(situation: Situation) -> bool:
 
 def _rewrite_price(situation: Situation, edits: Sequence[Edit]) -> float:
     """(w - r)(n - a) - w R of a batch, or - w R on a cold cache."""
-    keys = [t for e in edits for t in e.targets if isinstance(t, str)]
+    # A clearing by the provider holds what it has cleared before, which costs nothing again.
+    over = [e for e in situation.plan.superseded(edits) if isinstance(e, Delegated)]
+    known = {t for e in over for t in e.targets}
+    keys = [t for e in edits for t in e.targets if isinstance(t, str) and t not in known]
     if not keys:
         return 0.0
     meter, plan, profile = situation.meter, situation.plan, situation.profile
-    freed = sum(e.reason.tokens_before - e.reason.tokens_after for e in edits)
+    freed = sum(map(_freed, edits)) - sum(map(_freed, over))
     price = -profile.write * freed
     if not situation.cold:
         first = min(situation.transcript.block(k).index for k in keys)

@@ -23,6 +23,9 @@ from tenure.policies.tombstone import handle_for
 CLEAR_RESULTS = "clear_tool_uses_20250919"
 # What the provider puts in the place of a cleared result, tokens; its text is not documented.
 PLACEHOLDER_TOKENS = 20
+# A forced clearing goes down to this share of the limit. It begins at the oldest results, so each
+# rewrites nearly the whole prompt: few and deep.
+LOW_WATER = 0.5
 
 
 def clearable(situation: Situation, before: int) -> list[Block]:

@@ -77,4 +77,3 @@ class Growing(Generic[F]):
         self._walk = self._new_walk()
         for number, facts in enumerate(self._facts):
             self._walk.see(number, facts)
-

@@ -1,0 +1,184 @@
+"""On a model that binds thinking to its prefix the provider clears, and all thinking stays valid."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import anthropic
+import pytest
+
+from tenure import AsyncSession, Session
+from tenure.core.edit import Delegated, Drop
+from tenure.storage.in_memory import InMemoryStore
+from tenure.testing import ModelServer
+from tests.assembly.apis import ANTHROPIC, answers, errand
+from tests.assembly.test_loop import run, run_async
+
+WINDOW = 30_000
+STEPS = 30
+THOUGHT = "let me think about this file"
+
+
+def session_of(**options: Any) -> Session:
+    return Session(
+        ANTHROPIC.model,
+        max_tokens=2_000,
+        system="You mend builds.",
+        tools=[ANTHROPIC.tool],
+        options=ANTHROPIC.options(window=WINDOW, **options),
+    )
+
+
+def bodies(server: ModelServer) -> list[Any]:
+    return [json.loads(r.body) for r in server.requests if r.generates]
+
+
+def check(server: ModelServer, session: Session | AsyncSession) -> None:
+    """No thinking was lost, every request went as it grew, and the same results stay cleared."""
+    sent = bodies(server)
+    assert len(sent) == STEPS + 1
+    assert json.dumps(sent[-1]).count(THOUGHT) == STEPS
+    assert server.prefix_breaks == []
+    cleared = [_cleared(body) for body in sent]
+    assert cleared == sorted(cleared)
+    assert cleared[-1] > STEPS // 2
+    # Cleared in batches: between two of them what is cleared stays the same.
+    assert len(set(cleared)) <= STEPS // 3
+    edits = session.explain().edits
+    assert [type(e) for e in edits] == [Delegated]
+    (edit,) = edits
+    assert isinstance(edit, Delegated)
+    assert edit.applied
+    assert len(edit.targets) == cleared[-1]
+    transcript = session._machine.transcript
+    whole = session.recall(edit.handle)
+    assert all(transcript.block(key).text in whole for key in edit.targets)
+
+
+def _cleared(body: Any) -> int:
+    """How many results a request asks to be cleared."""
+    asked = body.get("context_management")
+    if asked is None:
+        return 0
+    (edit,) = asked["edits"]
+    uses = sum(
+        block["type"] == "tool_use"
+        for message in body["messages"]
+        if isinstance(message["content"], list)
+        for block in message["content"]
+    )
+    return uses - int(edit["keep"]["value"])
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_the_provider_clears_and_no_thinking_is_lost(*, stream: bool) -> None:
+    script = errand(STEPS, thinking=THOUGHT)
+    with ModelServer(script, preserved_thinking=True) as server:
+        session = session_of()
+        run(ANTHROPIC, server, session, stream=stream)
+        check(server, session)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_an_async_session_does_the_same(*, stream: bool) -> None:
+    script = errand(STEPS, thinking=THOUGHT)
+    with ModelServer(script, preserved_thinking=True) as server:
+        session = AsyncSession(
+            ANTHROPIC.model,
+            max_tokens=2_000,
+            system="You mend builds.",
+            tools=[ANTHROPIC.tool],
+            options=ANTHROPIC.options(window=WINDOW),
+        )
+        asyncio.run(run_async(ANTHROPIC, server, session, stream=stream))
+        check(server, session)
+
+
+def test_the_beta_client_is_asked_by_its_own_parameters() -> None:
+    script = errand(STEPS, thinking=THOUGHT)
+    with (
+        ModelServer(script, preserved_thinking=True) as server,
+        anthropic.Anthropic(base_url=server.url, api_key="key") as client,
+    ):
+        session = Session(
+            ANTHROPIC.model,
+            max_tokens=2_000,
+            tools=[ANTHROPIC.tool],
+            betas=["compact-2026-09-04"],
+            options=ANTHROPIC.options(window=WINDOW),
+        )
+        session.user("go")
+        while True:
+            session.reply(client.beta.messages.create(**session.request()))
+            if not session.calls:
+                break
+            session.results(answers(session.calls))
+        check(server, session)
+        headers = [r.headers["anthropic-beta"] for r in server.requests if r.generates]
+        assert all("compact-2026-09-04" in one for one in headers)
+
+
+def test_a_resumed_session_goes_on_with_the_same_clearing() -> None:
+    store = InMemoryStore()
+    script = errand(STEPS, thinking=THOUGHT)
+    with ModelServer(script, preserved_thinking=True) as server:
+        session = session_of(store=store, name="s")
+        run(ANTHROPIC, server, session)
+        session.user("and now?")
+        first = session.request()
+        resumed = Session.resume("s", ANTHROPIC.options(store=store)).request()
+        assert resumed.body == first.body
+        assert resumed.headers == first.headers
+        assert "context-management-2025-06-27" in first.headers["anthropic-beta"]
+
+
+def test_who_edits_the_context_on_the_server_already_is_left_alone() -> None:
+    mine = {"edits": [{"type": "clear_tool_uses_20250919"}]}
+    script = errand(STEPS, thinking=THOUGHT)
+    with ModelServer(script, preserved_thinking=True) as server:
+        session = Session(
+            ANTHROPIC.model,
+            max_tokens=2_000,
+            tools=[ANTHROPIC.tool],
+            extra_body={"context_management": mine},
+            extra_headers={"anthropic-beta": "context-management-2025-06-27"},
+            options=ANTHROPIC.options(window=WINDOW),
+        )
+        run(ANTHROPIC, server, session)
+        assert all(body["context_management"] == mine for body in bodies(server))
+        assert not any(isinstance(e, Delegated) for e in session.explain().edits)
+
+
+def test_without_delegating_later_thinking_goes_with_the_edit_and_nothing_is_refused() -> None:
+    script = errand(STEPS, thinking=THOUGHT)
+    with ModelServer(script, preserved_thinking=True) as server:
+        session = session_of(delegate=False)
+        run(ANTHROPIC, server, session)
+        assert any(isinstance(e, Drop) for e in session.explain().edits)
+        assert json.dumps(bodies(server)[-1]).count(THOUGHT) < STEPS
+
+
+def test_the_cache_is_read_but_where_a_new_clearing_begins() -> None:
+    script = errand(STEPS, thinking=THOUGHT)
+    with (
+        ModelServer(script, preserved_thinking=True) as server,
+        ANTHROPIC.client(server.url) as client,
+    ):
+        session = session_of()
+        session.user("go")
+        shares: list[float] = []
+        while True:
+            reply = ANTHROPIC.create(client, session.request())
+            usage = reply.usage
+            total = usage.input_tokens + usage.cache_creation_input_tokens
+            total += usage.cache_read_input_tokens
+            shares.append(usage.cache_read_input_tokens / total)
+            session.reply(reply)
+            if not session.calls:
+                break
+            session.results(answers(session.calls))
+        cleared = [_cleared(body) for body in bodies(server)]
+    pairs = zip(cleared[1:], cleared[2:], shares[2:], strict=False)
+    assert all(share > 0.5 for before, after, share in pairs if before == after)
