@@ -10,9 +10,9 @@ import anthropic
 import pytest
 
 from tenure import AsyncSession, Session
-from tenure.core.edit import Delegated, Drop
+from tenure.core.edit import Delegated, Drop, Insert, Replace
 from tenure.storage.in_memory import InMemoryStore
-from tenure.testing import ModelServer
+from tenure.testing import Call, ModelServer, Reply
 from tests.assembly.apis import ANTHROPIC, answers, errand
 from tests.assembly.test_loop import run, run_async
 
@@ -47,9 +47,15 @@ def check(server: ModelServer, session: Session | AsyncSession) -> None:
     # Cleared in batches: between two of them what is cleared stays the same.
     assert len(set(cleared)) <= STEPS // 3
     edits = session.explain().edits
-    assert [type(e) for e in edits] == [Delegated]
-    (edit,) = edits
-    assert isinstance(edit, Delegated)
+    (edit,) = (e for e in edits if isinstance(e, Delegated))
+    # The model was told the handle once, in a text that stays.
+    (told,) = (e for e in edits if isinstance(e, Insert))
+    assert len(edits) == 2
+    assert edit.handle in told.message.raw.decode()
+    said = [f"[tenure {edit.handle}" in json.dumps(body["messages"]) for body in sent]
+    first = said.index(True)
+    assert said == [number >= first for number in range(len(sent))]
+    assert _cleared(sent[first]) > _cleared(sent[first - 1]) == 0
     assert edit.applied
     assert len(edit.targets) == cleared[-1]
     transcript = session._machine.transcript
@@ -69,7 +75,8 @@ def _cleared(body: Any) -> int:
         if isinstance(message["content"], list)
         for block in message["content"]
     )
-    return uses - int(edit["keep"]["value"])
+    kept: int = edit["keep"]["value"]
+    return int(uses) - kept
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -182,3 +189,49 @@ def test_the_cache_is_read_but_where_a_new_clearing_begins() -> None:
         cleared = [_cleared(body) for body in bodies(server)]
     pairs = zip(cleared[1:], cleared[2:], shares[2:], strict=False)
     assert all(share > 0.5 for before, after, share in pairs if before == after)
+
+
+def test_a_model_that_asks_for_a_cleared_result_gets_it() -> None:
+    handles: list[str] = []
+
+    def script(_body: Any, step: int) -> Reply:
+        if step < STEPS:
+            return Reply(thinking=THOUGHT, calls=[Call("read", {"path": f"src/file_{step}.py"})])
+        if step == STEPS:
+            return Reply(calls=[Call("recall", {"handle": handles[0], "pattern": "file_0.py"})])
+        return Reply(text="done")
+
+    with (
+        ModelServer(script, preserved_thinking=True) as server,
+        ANTHROPIC.client(server.url) as client,
+    ):
+        session = session_of()
+        session.user("go")
+        while True:
+            session.reply(ANTHROPIC.create(client, session.request()))
+            if not session.calls:
+                break
+            session.results(answers(session.calls))
+            handles = [e.handle for e in session.explain().edits if isinstance(e, Delegated)]
+        assert "1: content of src/file_0.py" in json.dumps(bodies(server)[-1]["messages"][-1])
+
+
+def test_a_gateway_that_ignores_the_edits_is_noticed_and_the_session_edits_itself() -> None:
+    """As some hosts of the API do: the parameter is taken, nothing is cleared, nothing is said."""
+    script = errand(STEPS, thinking=THOUGHT)
+    with (
+        ModelServer(script, preserved_thinking=True) as server,
+        ANTHROPIC.client(server.url) as client,
+    ):
+        session = session_of()
+        session.user("go")
+        while True:
+            request = dict(session.request())
+            request.pop("extra_body", None)
+            session.reply(ANTHROPIC.create(client, request))
+            if not session.calls:
+                break
+            session.results(answers(session.calls))
+        assert "did not clear" in str(session.explain())
+        assert not any(isinstance(e, Delegated) for e in session.explain().edits)
+        assert any(isinstance(e, Replace) for e in session.explain().edits)

@@ -14,6 +14,7 @@ from tenure.core.message import BlockKind
 from tenure.core.plan import Plan
 from tenure.core.server_edit import Applied, Wanted
 from tenure.core.transcript import Transcript
+from tenure.core.usage import Usage
 
 
 def wanted(plan: Plan, transcript: Transcript) -> tuple[Wanted, ...]:
@@ -51,6 +52,15 @@ def confirmed(
         reason = replace(edit.reason, tokens_after=after, price=0.0)
         changed.append((edit, replace(edit, targets=targets, reason=reason, applied=True)))
     return changed
+
+
+def ignored(plan: Plan, estimate: int, usage: Usage | None, applied: Sequence[Applied]) -> bool:
+    """Whether the provider did not do what it was asked for: it reports nothing, and the prompt is
+    larger than the estimate by half or more of what should have gone."""
+    if applied or usage is None or not plan.delegated:
+        return False
+    gone = sum(e.reason.tokens_before - e.reason.tokens_after for e in plan.delegated)
+    return usage.prompt >= estimate + gone / 2
 
 
 def _results(plan: Plan, transcript: Transcript) -> list[str]:

@@ -36,7 +36,8 @@ class Explanation:
 
     `model` names the profile that prices and limits were taken from; `unreported` counts replies
     that came without usage, whose cost is estimated from the prompt alone; `mends` are what was set
-    right in the copy that leaves, so that the provider takes it.
+    right in the copy that leaves, so that the provider takes it; `notes` what else a reader should
+    know.
     """
 
     policy: str
@@ -47,6 +48,7 @@ class Explanation:
     ledger: Ledger
     edits: tuple[Edit, ...]
     mends: tuple[Kept, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         o = self.occupancy
@@ -57,6 +59,7 @@ class Explanation:
         lines = [head]
         if self.unreported:
             lines.append(f"{self.unreported} replies came without usage: their cost is estimated")
+        lines += self.notes
         if self.mends:
             lines.append(f"{len(self.mends)} mends of the outgoing copy keep it legal")
             lines += [f"  {mend_line(m)}" for m in self.mends]
@@ -83,6 +86,7 @@ class Explanation:
             "occupancy": asdict(self.occupancy),
             "ledger": asdict(self.ledger),
             "edits": [as_dict(e) for e in self.edits],
+            "notes": list(self.notes),
             "mends": [mend_as_dict(m) for m in self.mends],
         }
 

@@ -99,6 +99,7 @@ class SessionFold:
         self._asked: Requested | None = None
         self._view = View(self.plan, [], 0)
         self._draft: View | None = None
+        self._delegates = parts.delegates
         self._mender = Mender(parts.wire, parts.terms)
         self._marks = Marks()
         self._lifetime = Lifetime(parts.costs) if parts.costs else None
@@ -144,6 +145,7 @@ class SessionFold:
     def _change_plan(self, record: PlanChanged) -> None:
         self._sync()
         self._asked = None
+        self._delegates = self._delegates and not record.ignored
         if record.removed:
             self.plan = self.plan.without(*record.removed)
         self.plan = self.plan.add(*record.added)
@@ -155,7 +157,7 @@ class SessionFold:
                 self.ledger.unforced += edit.reason.price
         edited = self.plan.by_key
         for edit in record.removed:
-            if not (isinstance(edit, Delegated) and record.added):
+            if not (isinstance(edit, Delegated) and (record.added or record.ignored)):
                 self.restored |= {t for t in edit.targets if isinstance(t, str) and t not in edited}
             self._freed -= edit.reason.tokens_before - edit.reason.tokens_after
         self.parts.meter.replan(self.plan)
@@ -246,5 +248,5 @@ class SessionFold:
         p = self.parts
         return Situation(
             self.transcript, self.plan, p.meter, self.budget, self._profile, self.ledger,
-            self.steps, self.step, cold, self.nonce, p.recall, self.restored, p.delegates,
+            self.steps, self.step, cold, self.nonce, p.recall, self.restored, self._delegates,
         )  # fmt: skip

@@ -40,11 +40,13 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class PlanChanged:
-    """Edits joined or left the plan."""
+    """Edits joined or left the plan; `ignored`: the removed ones were asked of the provider, which
+    did not make them."""
 
     added: tuple[Edit, ...]
     removed: tuple[Edit, ...]
     at: float
+    ignored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ def encode(record: Record) -> bytes:
             body |= {k: getattr(record, k) for k in ("wire", "model", "head", "nonce", "settings")}
         case Appended(message=message):
             body["message"] = _from_message(message)
-        case PlanChanged(added=added, removed=removed):
+        case PlanChanged(added=added, removed=removed, ignored=ignored):
+            body["ignored"] = ignored
             body["added"] = [_from_edit(e) for e in added]
             body["removed"] = [_from_edit(e) for e in removed]
         case Requested(length=length, tokens=tokens, max_tokens=max_tokens, exact=exact):
@@ -175,7 +178,10 @@ _READERS: dict[str, Callable[[Any, float], Record]] = {
     "Started": lambda b, at: Started(at=at, **b),
     "Appended": lambda b, at: Appended(_to_message(b["message"]), at),
     "PlanChanged": lambda b, at: PlanChanged(
-        tuple(_to_edit(e) for e in b["added"]), tuple(_to_edit(e) for e in b["removed"]), at
+        tuple(_to_edit(e) for e in b["added"]),
+        tuple(_to_edit(e) for e in b["removed"]),
+        at,
+        b["ignored"],
     ),
     "Requested": lambda b, at: Requested(b["length"], b["tokens"], at, b["max_tokens"], b["exact"]),
     "Reported": lambda b, at: Reported(Usage(**b["usage"]) if b["usage"] else None, at),

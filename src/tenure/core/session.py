@@ -80,7 +80,13 @@ class SessionMachine(SessionFold):
             ledger=replace(self.ledger),
             edits=self.plan.edits,
             mends=self._mender.mends,
+            notes=self._notes(),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        if self._delegates == self.parts.delegates:
+            return ()
+        return ("the provider did not clear what it was asked to, so the session edits itself",)
 
     def fetch(self, handle: str, *, lines: str = "", pattern: str = "") -> str:
         """The original behind a handle, for a person; raises RecallError."""
@@ -154,9 +160,12 @@ class SessionMachine(SessionFold):
         said = [Message(m, origin=origin(m)) for m in messages]
         refusals.unreadable(self.parts.wire, said, UpstreamError)
         appended = [Appended(m, at) for m in said]
-        done = delegation.confirmed(self.plan, self.transcript, self.parts.wire.applied(data))
+        applied = self.parts.wire.applied(data)
+        done = delegation.confirmed(self.plan, self.transcript, applied)
         # The usage is of the prompt after these edits, so they are settled first.
         settled = [PlanChanged((new,), (old,), at) for old, new in done]
+        if delegation.ignored(self.plan, self.outgoing.tokens, usage, applied):
+            settled.append(PlanChanged((), self.plan.delegated, at, ignored=True))
         yield from self.commit(*settled, Reported(usage, at), *appended)
 
     def results(self, given: Mapping[str, tuple[Any, bool]], at: float) -> Flow[None]:

@@ -7,6 +7,7 @@ Invariant: one object serves one session; all it keeps is a fold over the transc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tenure.core.budget import Budget
 from tenure.core.edit import Delegated, Edit
@@ -84,26 +85,28 @@ class Tenure:
         edit = delegate.delegated(
             situation, last, when=batch.when, policy=self.name, price=batch.price
         )
-        return [edit]
+        return delegate.told(situation, edit)
 
-    def _delegated_until(self, situation: Situation, resident: int) -> Edit | None:
+    def _delegated_until(self, situation: Situation, resident: int) -> list[Edit]:
         """The provider's clearing that takes a view that is too large to the low water mark."""
         tail = tail_starts(situation, keep_steps=2)
         excess = resident - int(situation.budget.limit * delegate.LOW_WATER)
         last = delegate.shrink_to(situation, excess, tail)
         if last is None:
-            return None
+            return []
         edit = delegate.delegated(situation, last, when="forced", policy=self.name)
-        return priced([edit], _rewrite_price(situation, [edit]), situation.profile.read)[0]
+        price = _rewrite_price(situation, [edit])
+        reason = replace(edit.reason, price=price)
+        return delegate.told(situation, replace(edit, reason=reason))
 
     def _over(self, situation: Situation) -> list[Edit]:
         """Arrivals shortened to their room, older text evicted as far as it must go; if that is
         not enough, arrivals keep only what is left."""
         limit, meter, plan = situation.budget.limit, situation.meter, situation.plan
         if situation.profile.preserved_thinking and situation.delegates:
-            edit = self._delegated_until(situation, meter.resident(plan))
-            if edit is not None and meter.resident(plan.put(edit)) <= limit:
-                return [edit]
+            cleared = self._delegated_until(situation, meter.resident(plan))
+            if cleared and meter.resident(plan.put(*cleared)) <= limit:
+                return cleared
         floor = self._reasoning.held(situation)
         new = arrivals.shorten(situation, self.name, floor=floor)
         resident = meter.resident(plan.put(*new))

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenure.core.edit import Delegated, Reason
-from tenure.core.message import Block, BlockKind
+from tenure.core.edit import Delegated, Edit, Insert, Reason
+from tenure.core.message import Block, BlockKind, Message, Origin, message_id
 from tenure.core.policy import Candidate, Situation
 from tenure.policies.protect import gone
 from tenure.policies.schedule import Batch, Settings, expected_saving
@@ -104,9 +104,33 @@ def delegated(
         step=situation.step,
         about=f"results of {len(targets)} calls",
     )
-    return Delegated(
-        CLEAR_RESULTS, targets, reason, handle_for(situation.nonce, f"d:{targets[-1]}")
+    # The oldest stays the oldest, so the handle that the model was told stays good.
+    handle = handle_for(situation.nonce, f"d:{targets[0]}")
+    return Delegated(CLEAR_RESULTS, targets, reason, handle)
+
+
+def told(situation: Situation, edit: Delegated) -> list[Edit]:
+    """The edit, and where the model can recall but was not told of its handle yet, a text at the
+    end that tells it: what the provider puts in a result's place names no handle."""
+    if not situation.recall or situation.plan.delegated:
+        return [edit]
+    text = (
+        f"[tenure {edit.handle} · results of old tool calls are cleared in this conversation to "
+        f'save room. recall with handle "{edit.handle}" and a pattern brings the lines that you '
+        "need back]"
     )
+    size = situation.meter.text(text)
+    reason = Reason(
+        edit.reason.policy,
+        "tells the model how to get cleared results back",
+        edit.reason.when,
+        0,
+        size,
+        price=situation.profile.write * size,
+        step=situation.step,
+    )
+    said = Message({"role": "user", "content": text}, origin=Origin.HARNESS)
+    return [edit, Insert(message_id(len(situation.transcript) - 1), said, reason)]
 
 
 def shrink_to(situation: Situation, excess: int, before: int) -> Block | None:
