@@ -235,3 +235,14 @@ def test_a_gateway_that_ignores_the_edits_is_noticed_and_the_session_edits_itsel
         assert "did not clear" in str(session.explain())
         assert not any(isinstance(e, Delegated) for e in session.explain().edits)
         assert any(isinstance(e, Replace) for e in session.explain().edits)
+
+
+def test_what_the_provider_cleared_can_be_taken_back_and_stays_back() -> None:
+    script = errand(STEPS, thinking=THOUGHT)
+    with ModelServer([*script, Reply("ok")], preserved_thinking=True) as server:
+        session = session_of()
+        run(ANTHROPIC, server, session)
+        (edit,) = (e for e in session.explain().edits if isinstance(e, Delegated))
+        session.undo(edit)
+        assert not any(isinstance(e, Delegated) for e in session.explain().edits)
+        assert "extra_body" not in session._built.wire.delegating(session._machine.head, ())

@@ -113,7 +113,7 @@ def test_an_undo_that_bound_thinking_would_not_survive_is_refused() -> None:
         return Reply(thinking="hm", calls=[Call("read", {"path": f"f{step}"})])
 
     with ModelServer(script) as server, ANTHROPIC.client(server.url) as client:
-        session = called(ANTHROPIC, server, client, window=12_000)
+        session = called(ANTHROPIC, server, client, window=12_000, delegate=False)
         for _ in range(8):
             session.results({c.id: content_of("x", 1_500) for c in session.calls})
             session.reply(ANTHROPIC.create(client, session.request()))

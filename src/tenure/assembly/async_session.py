@@ -12,7 +12,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, TypeVar
 
-from tenure.assembly.build import Built, Options, build, head_of, perform, resumed, started, stored
+from tenure.assembly.build import Built, Options, begin, head_of, perform, resumed, stored
 from tenure.assembly.request import Calls, Request, as_results, checked, checked_message
 from tenure.core.command import Command, Flow, SaveRecords
 from tenure.core.drive import drive_async
@@ -43,8 +43,7 @@ class AsyncSession:
     ) -> None:
         options = options or Options()
         head = head_of(model, options, system=system, tools=tools, params=params)
-        built = build(head, options)
-        self._take(built, started(built, head))
+        self._take(*begin(head, options))
 
     @classmethod
     async def resume(cls, name: str, options: Options) -> AsyncSession:

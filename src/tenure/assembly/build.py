@@ -38,7 +38,11 @@ from tenure.storage.in_memory import InMemoryStore
 from tenure.tokens.counter import BlockCounter
 from tenure.tokens.meter import SessionMeter
 from tenure.wire import marks, server_edits
+from tenure.wire.breakpoints import cache_key
 from tenure.wire.detect import AnyWire, wire_for
+from tenure.wire.layout import LaidOut, lay_out
+from tenure.wire.layout_late import late_message
+from tenure.wire.layout_tools import ordered_tools
 from tenure.wire.mark_plan import MarkRules, plan_marks
 
 _ANTHROPIC = "anthropic_messages"
@@ -78,6 +82,7 @@ class Options:
     pending: Collection[str] = ()
     strict_alternation: bool = False
     id_pattern: str = ""
+    layout: bool = True
     clock: Callable[[], float] = time.time
 
 
@@ -219,10 +224,13 @@ def head_of(
             )
         offered.append(wire.tool(recall.NAME, recall.DESCRIPTION, recall.SCHEMA))
     if offered:
-        head["tools"] = offered
+        # One order, so that sessions which differ in it alone share a cached prefix.
+        head["tools"] = list(ordered_tools(offered)) if options.layout else offered
     if wire.name == "openai_responses":
         # The session sends the whole history, so the provider need not keep a copy of it.
         head.setdefault("store", False)
+    if options.layout and known.provider == "openai" and wire.name != _ANTHROPIC:
+        head.setdefault("prompt_cache_key", cache_key(head))
     return head
 
 
@@ -240,13 +248,18 @@ def _check_head(system: Any, tools: Sequence[Any]) -> None:
             )
 
 
-def started(built: Built, head: JsonObject) -> Started:
-    """The first record of a session's log."""
-    options = built.options
-    settings = {name: getattr(options, name) for name in _SETTINGS}
-    return Started(
-        built.wire.name, str(head["model"]), head, token_hex(8), options.clock(), settings
-    )
+def begin(head: JsonObject, options: Options) -> tuple[Built, Started]:
+    """A new session and the first record of its log: volatile text of the head is said late."""
+    laid = lay_out(head) if options.layout else LaidOut(head, (), (), (), ())
+    built = build(laid.head, options)
+    settings: dict[str, Any] = {name: getattr(options, name) for name in _SETTINGS}
+    if laid.late:
+        text = "\n".join(late.text for late in laid.late)
+        settings["late"] = late_message(built.wire.name, text)
+        settings["notes"] = [*(late.words for late in laid.late), *laid.notes]
+    model = str(head["model"])
+    first = Started(built.wire.name, model, laid.head, token_hex(8), options.clock(), settings)
+    return built, first
 
 
 def stored(name: str, options: Options) -> Any:

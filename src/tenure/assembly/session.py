@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tenure.assembly.build import Options, build, head_of, perform, resumed, started, stored
+from tenure.assembly.build import Options, begin, head_of, perform, resumed, stored
 from tenure.assembly.request import Calls, Request, as_results, checked, checked_message
 from tenure.core.command import Flow
 from tenure.core.drive import drive
@@ -44,8 +44,8 @@ class Session:
     ) -> None:
         options = options or Options()
         head = head_of(model, options, system=system, tools=tools, params=params)
-        self._built = build(head, options)
-        self._run(self._machine.start(started(self._built, head)))
+        self._built, first = begin(head, options)
+        self._run(self._machine.start(first))
 
     @classmethod
     def resume(cls, name: str, options: Options) -> Session:

@@ -94,6 +94,7 @@ class SessionFold:
         self.nonce = ""
         self.restored: frozenset[str] = frozenset()
         self.head: JsonObject = {}
+        self.settings: JsonObject = {}
         self.outgoing: Outgoing | None = None
         # The last request, until the plan changes: given up, it may be made again.
         self._asked: Requested | None = None
@@ -123,8 +124,8 @@ class SessionFold:
     def apply(self, record: Record) -> None:
         """One step of the fold."""
         match record:
-            case Started(head=head, nonce=nonce):
-                self.head, self.nonce = head, nonce
+            case Started(head=head, nonce=nonce, settings=settings):
+                self.head, self.nonce, self.settings = head, nonce, settings
                 terms = replace(self.parts.terms, head=head)
                 self._mender = Mender(self.parts.wire, terms, nonce)
             case Appended(message=message):

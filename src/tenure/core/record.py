@@ -20,7 +20,8 @@ from tenure.errors import StoreError
 @dataclass(frozen=True, slots=True)
 class Started:
     """A session began: its wire format, model, request parameters, handle nonce, and the settings
-    it was made with (window, usable_window, headroom)."""
+    it was made with (window, usable_window, headroom; `late`, the message that says what was moved
+    out of the stable part of the head, and `notes` of that)."""
 
     wire: str
     model: str

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tenure.core.budget import Budget
-from tenure.core.edit import Edit
+from tenure.core.edit import Delegated, Edit
 from tenure.core.legal import Violation
 from tenure.core.message import BlockKind, Message, Origin
 from tenure.core.nesting import MAX_NESTING, nests_too_deep
@@ -124,7 +124,9 @@ def illegal(wire: Wire, violations: Sequence[Violation]) -> None:
 
 def undo_behind_thinking(transcript: Transcript, plan: Plan, edits: Sequence[Edit]) -> None:
     """An undo that later thinking, bound to what stands before it, would not survive."""
-    places = [transcript.block(t).index for e in edits for t in e.targets if isinstance(t, str)]
+    # What the provider clears on its side is no change of what was sent.
+    mine = [e for e in edits if not isinstance(e, Delegated)]
+    places = [transcript.block(t).index for e in mine for t in e.targets if isinstance(t, str)]
     first = min(places, default=len(transcript))
     bound = any(
         b.kind is BlockKind.THINKING and b.signed and b.key not in plan.by_key

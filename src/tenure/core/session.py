@@ -16,7 +16,7 @@ from tenure.core.command import CountExactly, Flow, SaveRecords
 from tenure.core.edit import Edit
 from tenure.core.explain import Explanation, Occupancy
 from tenure.core.fold import Outgoing, SessionFold
-from tenure.core.message import JsonObject, Message
+from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.plan import Plan
 from tenure.core.protocols import ToolCall
 from tenure.core.record import (
@@ -84,9 +84,11 @@ class SessionMachine(SessionFold):
         )
 
     def _notes(self) -> tuple[str, ...]:
+        moved = tuple(map(str, self.settings.get("notes") or ()))
         if self._delegates == self.parts.delegates:
-            return ()
-        return ("the provider did not clear what it was asked to, so the session edits itself",)
+            return moved
+        ignored = "the provider did not clear what it was asked to, so the session edits itself"
+        return (*moved, ignored)
 
     def fetch(self, handle: str, *, lines: str = "", pattern: str = "") -> str:
         """The original behind a handle, for a person; raises RecallError."""
@@ -124,6 +126,7 @@ class SessionMachine(SessionFold):
         if self.outgoing is not None:
             return self.outgoing
         refusals.unready(self.transcript)
+        yield from self._say_late(at)
         asked = self._asked
         if asked and asked.length == len(self.transcript) and asked.tokens <= self.budget.limit:
             yield from self.commit(replace(asked, at=at))
@@ -131,6 +134,13 @@ class SessionMachine(SessionFold):
             yield from self.commit(*(yield from self._planned(at)))
         assert self.outgoing is not None, "the record just applied opens the request"
         return self.outgoing
+
+    def _say_late(self, at: float) -> Flow[None]:
+        """Says once, behind what was said so far, what was moved out of the stable part."""
+        late = self.settings.get("late")
+        if not late or self.step or any(m.data == late for m in self.transcript.messages):
+            return
+        yield from self.commit(Appended(Message(late, origin=Origin.HARNESS), at))
 
     def _planned(self, at: float) -> Flow[Sequence[Record]]:
         """The records of a new request: the edits it needs, and itself."""
