@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from tenure import Options, Session
 from tenure.core.edit import Replace
+from tenure.core.protocols import ToolCall
 from tenure.errors import ConfigError, RequestError, SessionError, UpstreamError
 from tenure.storage.in_memory import InMemoryStore
-from tenure.testing import Call, ModelServer, Reply
+from tenure.testing import Call, ModelServer, Reply, strategies
 from tests.assembly.apis import ANTHROPIC, APIS, RESPONSES, Api, content_of
 
 ANY_API = pytest.mark.parametrize("api", APIS, ids=lambda api: api.wire)
@@ -205,3 +206,66 @@ def test_values_nested_deeper_than_anything_that_is_read_are_refused_in_words(
 def test_a_system_text_of_another_shape_is_refused_in_words(api: Api, system: Any) -> None:
     with pytest.raises(ConfigError, match="system"):
         Session(api.model, max_tokens=500, system=system, options=api.options())
+
+
+@ANY_API
+@pytest.mark.parametrize("count", [10**13, 10**320, -5, True, 1.5, "7"])
+def test_a_count_that_no_request_can_have_is_none(api: Api, count: Any) -> None:
+    session = Session(api.model, max_tokens=500, tools=[api.tool], options=api.options())
+    session.user("go")
+    session.request()
+    usage = {"input_tokens": count, "prompt_tokens": count, "output_tokens": count}
+    replies: dict[str, dict[str, Any]] = {
+        "anthropic_messages": {"content": [{"type": "text", "text": "ok"}]},
+        "openai_chat": {"choices": [{"message": {"role": "assistant", "content": "ok"}}]},
+        "openai_responses": {"output": [{"type": "message", "role": "assistant", "content": "ok"}]},
+    }
+    session.reply({**replies[api.wire], "usage": usage})
+    session.user("on")
+    assert session.explain().ledger.spent < 1_000
+    assert session.request()
+
+
+@ANY_API
+def test_a_call_id_with_half_a_character_can_be_evicted_and_fetched(api: Api) -> None:
+    options = api.options(window=9_000, delegate=False)
+    session = Session(api.model, max_tokens=500, tools=[api.tool], options=options)
+    session.user("go")
+    for number in range(8):
+        session.request()
+        call = ToolCall(f"\ud83d{number}", "read", {"path": f"f{number}"})
+        session.reply(strategies.reply(api.wire, strategies.Step(calls=(call,)), None))
+        session.results({c.id: content_of("x", 1_500) for c in session.calls})
+    session.request().body.decode()
+    evicted = [e for e in session.explain().edits if e.handle]
+    assert evicted
+    assert all(session.recall(e.handle) for e in evicted)
+
+
+class Empty:
+    """A store whose code runs off the end of an iterator, once."""
+
+    def __init__(self, *, late: bool) -> None:
+        self.inner, self.late, self.left = InMemoryStore(), late, 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def append(self, *args: Any, **more: Any) -> Any:
+        written = self.inner.append(*args, **more) if self.late or not self.left else None
+        if self.left and len(args[2]) and type(args[2][0]).__name__ == "Appended":
+            self.left = 0
+            next(iter(()))
+        return written if written is not None else self.inner.append(*args, **more)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before it wrote", "after it wrote"])
+def test_a_store_that_stops_an_iteration_has_failed_and_nothing_is_lost(*, late: bool) -> None:
+    store: Any = Empty(late=late)
+    session = Session("claude-opus-4-5", max_tokens=500, options=Options(store=store))
+    with pytest.raises(StopIteration):
+        session.user("hello")
+    session.user("again")
+    said = json.dumps(session.request()["messages"])
+    assert "again" in said
+    assert ("hello" in said) == late

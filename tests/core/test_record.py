@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.edit import Drop, Edit, Insert, Reason, Replace, Span
+from tenure.core.edit import Delegated, Drop, Edit, Insert, Reason, Replace, Span
 from tenure.core.message import Message, Origin, message_id
 from tenure.core.record import (
     Appended,
@@ -54,6 +54,15 @@ EDITS: st.SearchStrategy[Edit] = st.one_of(
         Replace, TARGETS, st.lists(st.binary(max_size=9), max_size=2).map(tuple), REASONS, ANY_TEXT
     ),
     st.builds(Insert, COUNTS.map(message_id), MESSAGES, REASONS, ANY_TEXT),
+    st.builds(
+        Delegated,
+        ANY_TEXT,
+        st.lists(ANY_TEXT, max_size=3).map(tuple),
+        REASONS,
+        ANY_TEXT,
+        st.binary(max_size=9),
+        st.booleans(),
+    ),
 )
 USAGES = st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
 RECORDS: st.SearchStrategy[Record] = st.one_of(
@@ -64,8 +73,9 @@ RECORDS: st.SearchStrategy[Record] = st.one_of(
         st.lists(EDITS, max_size=2).map(tuple),
         st.lists(EDITS, max_size=2).map(tuple),
         TIMES,
+        st.booleans(),
     ),
-    st.builds(Requested, COUNTS, COUNTS, TIMES, COUNTS),
+    st.builds(Requested, COUNTS, COUNTS, TIMES, COUNTS, st.booleans()),
     st.builds(Reported, st.none() | USAGES, TIMES),
     st.builds(Cancelled, TIMES),
     st.builds(Recalled, ANY_TEXT, TIMES, TIMES),

@@ -17,19 +17,22 @@ T = TypeVar("T")
 
 def drive(flow: Flow[T], perform: Callable[[Command], Any]) -> T:
     """Runs a flow to its result, performing each command on the spot."""
-    try:
-        command = next(flow)
-        while True:
-            command = flow.send(perform(command))
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
+    answer: Any = None
+    while True:
+        # A StopIteration of the effect itself must not pass for the flow's end.
+        try:
+            command = flow.send(answer)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        answer = perform(command)
 
 
 async def drive_async(flow: Flow[T], perform: Callable[[Command], Awaitable[Any]]) -> T:
     """Runs a flow to its result, awaiting each command."""
-    try:
-        command = next(flow)
-        while True:
-            command = flow.send(await perform(command))
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
+    answer: Any = None
+    while True:
+        try:
+            command = flow.send(answer)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        answer = await perform(command)

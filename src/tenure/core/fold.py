@@ -189,6 +189,7 @@ class SessionFold:
     def _drafted(self, plan: Plan) -> View:
         """The view under a plan, made once for deciding and for the record of the decision."""
         if plan is self._view.plan or plan == self._view.plan:
+            self._view.plan = plan  # Told apart by identity from now on, which is quick.
             return self._view.extend(self.transcript)
         known = self._draft
         if known is None or known.plan != plan or known.seen != len(self.transcript):

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST_TOKENS = 10**12
+"""A reported count above this is no count of tokens: a slip of a gateway, or of a file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

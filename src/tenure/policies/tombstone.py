@@ -29,7 +29,8 @@ _IMPERATIVE = re.compile(
 
 def handle_for(nonce: str, key: str) -> str:
     """The handle of a block in the session with that nonce: unguessable outside, stable inside."""
-    return "t-" + blake2b(f"{nonce}\0{key}".encode(), digest_size=5).hexdigest()
+    name = f"{nonce}\0{key}".encode("utf-8", "surrogatepass")
+    return "t-" + blake2b(name, digest_size=5).hexdigest()
 
 
 def digest(text: str, *, known: Callable[[str], bool], limit: int) -> list[str]:

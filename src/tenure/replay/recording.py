@@ -170,14 +170,19 @@ def _complete(thread: Thread, wire: SessionWire) -> Iterator[Step]:
     """The steps with a result for every call, and a message in the first request."""
     transcript = Transcript(wire)
     early: tuple[Message, ...] = ()
+    begun = False
     for step in thread.steps:
-        arrivals = (*early, *_missing(transcript, step.arrivals, wire), *step.arrivals)
-        if not arrivals and not len(transcript):
-            early = step.reply
-            continue
-        early = ()
-        for message in (*arrivals, *step.reply):
+        made = _missing(transcript, step.arrivals, wire)
+        for message in (*made, *step.arrivals, *step.reply):
             transcript.append(message)
+        arrivals = (*made, *step.arrivals)
+        if not arrivals and not begun:
+            # What was replied before anything was said comes with the first request instead.
+            early += step.reply
+            continue
+        if not begun:
+            arrivals = (*early, *arrivals)
+        begun = True
         yield replace(step, arrivals=arrivals)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from tenure.core.usage import MOST_TOKENS
 from tenure.replay.trace import Thread
 
 
@@ -30,9 +31,11 @@ def text_of(data: Any, key: str) -> str:
 
 
 def tokens_at(data: Any, key: str) -> int:
-    """The count at a key of an object, 0 when there is none."""
+    """The count at a key of an object, 0 when there is none that a request can have."""
     value = as_dict(data).get(key)
-    return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 < value <= MOST_TOKENS else 0
 
 
 def unix_seconds(value: Any) -> float | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenure.core.nesting import MAX_NESTING, nests_too_deep
-from tenure.core.usage import Usage
+from tenure.core.usage import MOST_TOKENS, Usage
 from tenure.errors import UpstreamError
 from tenure.wire.scan import decoded, too_deep
 from tenure.wire.values import is_array, is_object
@@ -107,5 +107,5 @@ def openai_usage(usage: Any) -> Usage | None:
 
 
 def tokens(value: Any) -> int:
-    """A count of tokens; null, absent or odd is 0."""
-    return value if isinstance(value, int) and value > 0 else 0
+    """A count of tokens; null, absent or odd is 0, and so is what no request can have."""
+    return value if isinstance(value, int) and 0 < value <= MOST_TOKENS else 0
