@@ -65,9 +65,11 @@ def of(session: Session, kind: type[Edit]) -> list[Edit]:
 def test_who_has_thinking_dropped_anyway_loses_none_to_stripping(
     *, beta: bool, stream: bool
 ) -> None:
-    head = {"betas": [BINDING]} if beta else {"extra_headers": {"anthropic-beta": BINDING}}
+    head: dict[str, Any] = (
+        {"betas": [BINDING]} if beta else {"extra_headers": {"anthropic-beta": BINDING}}
+    )
     if not beta:
-        head["extra_body"] = {"thinking": DROPPING}  # type: ignore[assignment]
+        head["extra_body"] = {"thinking": DROPPING}
     session = session_of(DROPPING if beta else None, first=head)
     sent, headers = play(session, beta=beta, stream=stream)
     assert json.dumps(sent[-1]).count(THOUGHT) == STEPS

@@ -48,7 +48,6 @@ def original(transcript: Transcript, plan: Plan, handle: str) -> str:
 
     RecallError when the session has no such handle.
     """
-    edit = _edit(plan, handle)
     edit, number = _found(plan, handle)
     blocks = _blocks(transcript, edit, number)
     media = (json_bytes(part).decode() for b in blocks for part in b.media)

@@ -248,7 +248,9 @@ class Tenure:
             *self._reasoning.candidates(situation, before=tail),
         ]
         floor = self._reasoning.held(situation)
-        return sorted((c for c in found if c.block.index >= floor), key=lambda c: c.block.index)
+        known = situation.plan.by_key  # Edits that were decided a moment ago among them.
+        free = (c for c in found if c.block.index >= floor and c.block.key not in known)
+        return sorted(free, key=lambda c: c.block.index)
 
 
 def _freed(edit: Edit) -> int:
