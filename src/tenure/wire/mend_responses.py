@@ -191,8 +191,9 @@ class _Mending:
         for number, answered in self._found.answers.items():
             item = self._items[number]
             assert item is not None
-            if answered.key[1] not in self._pending:
-                item = self._respelled(number, item, answered.id, answered, fresh)
+            if answered.key[1] in self._pending:
+                continue  # Its calls keep their id, so which of them it answers is not known.
+            item = self._respelled(number, item, answered.id, answered, fresh)
             kind = f"{answered.kind}_output"
             if item["type"] != kind:
                 words = f"type {item['type']!r} of an output set to that of its call"

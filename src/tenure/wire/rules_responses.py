@@ -221,7 +221,7 @@ class _Walk:
         kind = self._kinds.get(key)
         if self._waiting.pop(key, None) is not None or key in self._perhaps:
             self._perhaps.discard(key)
-            if facts.kind != f"{kind}_output":
+            if facts.kind != f"{kind}_output" and not kept:
                 words = f"{facts.kind} answers a {kind}"
                 self._found.append(Violation("output-type", number, words, ("type",)))
         elif kind is not None:
