@@ -213,7 +213,7 @@ def test_a_model_that_asks_for_a_cleared_result_gets_it() -> None:
                 break
             session.results(answers(session.calls))
             handles = [e.handle for e in session.explain().edits if isinstance(e, Delegated)]
-        assert "1: content of src/file_0.py" in json.dumps(bodies(server)[-1]["messages"][-1])
+        assert "2: content of src/file_0.py" in json.dumps(bodies(server)[-1]["messages"][-1])
 
 
 def test_a_gateway_that_ignores_the_edits_is_noticed_and_the_session_edits_itself() -> None:

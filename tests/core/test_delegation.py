@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.delegation import confirmed, wanted
-from tenure.core.edit import Delegated, Drop, Reason
-from tenure.core.message import BlockKind, Message
+from tenure.core.delegation import confirmed, ignored, wanted
+from tenure.core.edit import Delegated, Drop, Reason, Replace
+from tenure.core.message import Block, BlockKind, Message
 from tenure.core.plan import Plan
 from tenure.core.server_edit import Applied
 from tenure.core.transcript import Transcript
@@ -16,6 +19,10 @@ from tenure.wire.detect import wire_for
 
 CLEAR = "clear_tool_uses_20250919"
 WIRE = wire_for("anthropic_messages")
+
+
+def size(_block: Block) -> int:
+    return 250
 
 
 def conversation(calls: int) -> Transcript:
@@ -66,22 +73,71 @@ def test_the_view_is_sent_whole() -> None:
 
 def test_a_report_settles_which_blocks_were_cleared_and_what_that_freed() -> None:
     transcript, edit = conversation(5), clearing(3)
-    ((old, new),) = confirmed(Plan([edit]), transcript, [Applied(CLEAR, 2, 400)])
+    ((old, new),) = confirmed(Plan([edit]), transcript, [Applied(CLEAR, 2, 400)], size)
     assert old is edit
     assert new.targets == ("result:c0", "result:c1")
     assert new.applied
-    assert new.reason.tokens_before - new.reason.tokens_after == 400
-    assert confirmed(Plan([new]), transcript, [Applied(CLEAR, 2, 400)]) == []
+    assert new.reason.tokens_before == 2 * size(transcript.block("result:c0"))
+    assert "2 results and 400 tokens" in new.reason.words
+    assert confirmed(Plan([new]), transcript, [Applied(CLEAR, 2, 400)], size) == []
 
 
 def test_a_reply_without_a_report_changes_nothing() -> None:
     plan, transcript = Plan([clearing(2)]), conversation(4)
-    assert confirmed(plan, transcript, []) == []
-    assert confirmed(plan, transcript, [Applied("clear_thinking_20251015", 1, 9)]) == []
-    assert confirmed(plan, transcript, [Applied(CLEAR, 0, 0)]) == []
+    assert confirmed(plan, transcript, [], size) == []
+    assert confirmed(plan, transcript, [Applied("clear_thinking_20251015", 1, 9)], size) == []
+    assert confirmed(plan, transcript, [Applied(CLEAR, 0, 0)], size) == []
 
 
 def test_only_results_are_cleared() -> None:
     transcript = conversation(4)
-    ((_, new),) = confirmed(Plan([clearing(1)]), transcript, [Applied(CLEAR, 4, 10)])
+    ((_, new),) = confirmed(Plan([clearing(1)]), transcript, [Applied(CLEAR, 4, 10)], size)
     assert {transcript.block(key).kind for key in new.targets} == {BlockKind.TOOL_RESULT}
+
+
+def test_asked_for_more_than_was_done_the_end_stays_where_it_was_asked_for() -> None:
+    transcript = conversation(6)
+    edit = replace(clearing(4), upto="result:c3")
+    ((_, new),) = confirmed(Plan([edit]), transcript, [Applied(CLEAR, 3, 9)], size)
+    assert new.targets == ("result:c0", "result:c1", "result:c2")
+    (asked,) = wanted(Plan([new]), transcript)
+    assert asked.keep == 2
+
+
+def test_calls_are_counted_also_those_without_a_result() -> None:
+    transcript = conversation(2)
+    lone = {"type": "tool_use", "id": "lone", "name": "read", "input": {}}
+    _say(transcript, {"role": "assistant", "content": [lone]})
+    _say(transcript, {"role": "user", "content": "never mind"})
+    (asked,) = wanted(Plan([clearing(1)]), transcript)
+    assert (asked.tool_uses, asked.keep) == (3, 2)
+
+
+def test_a_result_that_stands_edited_in_the_view_goes_along() -> None:
+    transcript = conversation(4)
+    ours = Replace("result:c1", (b"{}",), Reason("t", "short", tokens_after=40), "r")
+    plan = Plan([ours, clearing(1)])
+    ((_, new),) = confirmed(plan, transcript, [Applied(CLEAR, 3, 9)], size)
+    assert (new.targets, new.along) == (("result:c0", "result:c2"), ("result:c1",))
+    assert new.reason.tokens_before == 250 + 250 + 40
+
+
+@pytest.mark.parametrize(
+    ("prompt", "applied", "reported", "heeded"),
+    [
+        (9_000, False, (), False),
+        (9_000, True, (), False),
+        (5_100, False, (), True),
+        (9_000, False, (Applied(CLEAR, 2, 9),), True),
+        (9_000, False, (Applied("drop_block", 2, 9),), False),
+        (None, False, (), False),
+        (None, True, (), True),
+    ],
+)
+def test_silence_is_judged_by_the_size_of_the_prompt(
+    *, prompt: int | None, applied: bool, reported: tuple[Applied, ...], heeded: bool
+) -> None:
+    edit = clearing(2, applied=applied)
+    plan = Plan([edit])
+    gone = ignored(plan, reported, prompt, lambda p: 5_000 if p.delegated else 9_000)
+    assert gone == (() if heeded else (edit,))

@@ -25,7 +25,7 @@ from tenure.core.legal import Terms
 from tenure.core.lifetime import CacheCosts
 from tenure.core.message import JsonObject
 from tenure.core.nesting import MAX_NESTING, nests_too_deep
-from tenure.core.policy import Policy
+from tenure.core.policy import DropBlock, Policy
 from tenure.core.protocols import DEFAULT_SCOPE, Scope
 from tenure.core.record import Record, Started
 from tenure.core.session import SessionMachine
@@ -162,6 +162,7 @@ def build(head: JsonObject, options: Options) -> Built:
         recall=_offers_recall(tools),
         terms=_terms(head, known, options),
         delegates=options.delegate and _delegates(wire, known, head),
+        drop_block=_drop_block(wire, known, head),
         costs=_costs(known),
         long_profile=known.with_(write=known.write_long or known.write, ttl_short=known.ttl_long),
     )
@@ -187,6 +188,13 @@ def _delegates(wire: AnyWire, known: ModelProfile, head: JsonObject) -> bool:
     """Whether the provider can clear on its side, and the caller does not have it do so already."""
     able = wire.name == _ANTHROPIC and known.server_edits
     return able and not server_edits.asked_by_caller(head)
+
+
+def _drop_block(wire: AnyWire, known: ModelProfile, head: JsonObject) -> DropBlock:
+    """Whether the provider can leave out thinking whose prefix has changed."""
+    if wire.name != _ANTHROPIC or not known.preserved_thinking:
+        return "no"
+    return server_edits.drop_block(head, known.name)
 
 
 def _costs(known: ModelProfile) -> CacheCosts | None:

@@ -7,7 +7,7 @@ bytes, so that applying it again gives the same bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tenure.core.message import Message
 
@@ -29,6 +29,17 @@ class Span:
         return int(self.first[1:]), int(self.last[1:])
 
 
+class Weighed(NamedTuple):
+    """One way that was weighed against the others: what it costs once and what it saves per later
+    step, in units of the base input price of one token. `note` says why it can't be taken, or that
+    it was."""
+
+    way: str
+    price: float
+    saves: float
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why an edit was made, in words and numbers.
@@ -36,7 +47,8 @@ class Reason:
     `about` says what went, e.g. "result of Read src/app.py".
     `when` is one of "forced", "pays", "cold", "arrival". Tokens are estimates; `price` is what
     the edit costs once and `saves` what it saves per later step, both in units of the base input
-    price of one token.
+    price of one token. `weighed` are the ways to do it among which was chosen, where there were
+    several; of a batch, its first edit tells.
     """
 
     policy: str
@@ -48,6 +60,7 @@ class Reason:
     saves: float = 0.0
     step: int = 0
     about: str = ""
+    weighed: tuple[Weighed, ...] = ()
 
 
 Target: TypeAlias = str | Span
@@ -96,10 +109,11 @@ class Insert:
 class Delegated:
     """The provider's own edit: it clears these blocks on its side, and the view stays as it is.
 
-    `edit` is its type (e.g. clear_tool_uses_20250919) and `options` its parameters as JSON text, but
+    `edit` is its type (see `core.server_edit`) and `options` its parameters as JSON text, but
     for those that say where it ends: they are worked out for each request, so that the same blocks
-    stay cleared. `targets` are the blocks it must have touched. `applied` says that the provider
-    confirmed it; until then they are what was asked for.
+    stay cleared: those up to `upto`, the key of a result. `targets` are the blocks it must have
+    touched; `along` those that an edit of ours stands for in the view and that went with them.
+    `applied` says that the provider confirmed it; until then they are what was asked for.
     """
 
     edit: str
@@ -108,6 +122,13 @@ class Delegated:
     handle: str = ""
     options: bytes = b"{}"
     applied: bool = False
+    upto: str = ""
+    along: tuple[str, ...] = ()
+
+    @property
+    def cleared(self) -> tuple[str, ...]:
+        """Every block that it takes, the keys of both kinds."""
+        return (*self.targets, *self.along)
 
 
 # An edit of single blocks.

@@ -7,10 +7,11 @@ computed anew, so the explanation cannot disagree with the decision.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tenure.core.edit import Edit
+from tenure.core.edit import Delegated, Edit, Weighed
 from tenure.core.mending import Kept
 from tenure.core.policy import Ledger
 
@@ -37,7 +38,7 @@ class Explanation:
     `model` names the profile that prices and limits were taken from; `unreported` counts replies
     that came without usage, whose cost is estimated from the prompt alone; `mends` are what was set
     right in the copy that leaves, so that the provider takes it; `notes` what else a reader should
-    know.
+    know; `ways` what each way to make room would cost now, where the policy has several.
     """
 
     policy: str
@@ -49,6 +50,7 @@ class Explanation:
     edits: tuple[Edit, ...]
     mends: tuple[Kept, ...] = ()
     notes: tuple[str, ...] = ()
+    ways: tuple[Weighed, ...] = ()
 
     def __str__(self) -> str:
         o = self.occupancy
@@ -60,6 +62,8 @@ class Explanation:
         if self.unreported:
             lines.append(f"{self.unreported} replies came without usage: their cost is estimated")
         lines += self.notes
+        if self.ways:
+            lines.append(f"to make room now: {weighed_line(self.ways)}")
         if self.mends:
             lines.append(f"{len(self.mends)} mends of the outgoing copy keep it legal")
             lines += [f"  {mend_line(m)}" for m in self.mends]
@@ -87,6 +91,7 @@ class Explanation:
             "ledger": asdict(self.ledger),
             "edits": [as_dict(e) for e in self.edits],
             "notes": list(self.notes),
+            "ways": [way._asdict() for way in self.ways],
             "mends": [mend_as_dict(m) for m in self.mends],
         }
 
@@ -98,8 +103,24 @@ def line(edit: Edit) -> str:
     what = f"{r.about}: " if r.about else ""
     return (
         f"step {r.step}, {r.when}: {what}{r.words}; "
-        f"{r.tokens_before:,} to {r.tokens_after:,} tokens{where}"
+        f"{r.tokens_before:,} to {r.tokens_after:,} tokens{where}{_asked(edit)}"
+        + (f"; weighed: {weighed_line(r.weighed)}" if r.weighed else "")
     )
+
+
+def _asked(edit: Edit) -> str:
+    waits = isinstance(edit, Delegated) and not edit.applied
+    return " (asked of the provider, not confirmed yet)" if waits else ""
+
+
+def weighed_line(weighed: Sequence[Weighed]) -> str:
+    """The ways that were weighed, each with its price, what it saves and its note."""
+    return "; ".join(_way(one) for one in weighed)
+
+
+def _way(one: Weighed) -> str:
+    note = f" ({one.note})" if one.note else ""
+    return f"{one.way} costs {one.price:,.0f} and saves {one.saves:,.0f} a step{note}"
 
 
 def mend_line(kept: Kept) -> str:
@@ -125,5 +146,5 @@ def as_dict(edit: Edit) -> dict[str, Any]:
         "edit": type(edit).__name__.lower(),
         "targets": targets,
         "handle": edit.handle,
-        "reason": asdict(edit.reason),
+        "reason": {**asdict(edit.reason), "weighed": [w._asdict() for w in edit.reason.weighed]},
     }

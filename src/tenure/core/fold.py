@@ -7,19 +7,20 @@ audit and time travel. What the records are made of is `core.session`'s.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from tenure.core import delegation
 from tenure.core.budget import Budget
-from tenure.core.edit import Delegated
+from tenure.core.edit import Delegated, Edit
 from tenure.core.legal import Terms
 from tenure.core.lifetime import CacheCosts, Lifetime
 from tenure.core.marks import Marks
 from tenure.core.mending import Copy, Mender
 from tenure.core.message import JsonObject
 from tenure.core.plan import Plan
-from tenure.core.policy import Ledger, Policy, SessionMeter, Situation
+from tenure.core.policy import DropBlock, Ledger, Policy, SessionMeter, Situation
 from tenure.core.protocols import DEFAULT_SCOPE, Profile, Scope, SessionWire
 from tenure.core.record import (
     Appended,
@@ -31,7 +32,7 @@ from tenure.core.record import (
     Requested,
     Started,
 )
-from tenure.core.server_edit import Wanted
+from tenure.core.server_edit import CLEAR_RESULTS, Wanted
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
 from tenure.core.view import View, apply
@@ -56,6 +57,8 @@ class Parts:
     terms: Terms = field(default_factory=Terms)
     # Whether the provider's own edits may be asked for.
     delegates: bool = False
+    # Whether the provider can leave out thinking whose prefix has changed.
+    drop_block: DropBlock = "no"
     # What a cached token costs, where the lifetime of cache marks can be chosen.
     costs: CacheCosts | None = None
     # The profile while marks ask for the long lifetime.
@@ -152,6 +155,8 @@ class SessionFold:
         self.plan = self.plan.add(*record.added)
         for edit in record.added:
             self._freed += edit.reason.tokens_before - edit.reason.tokens_after
+            if isinstance(edit, Delegated) and edit.applied:
+                continue  # Its price was counted when it was asked for.
             if edit.reason.when == "forced":
                 self.ledger.forced += edit.reason.price
             else:
@@ -167,11 +172,19 @@ class SessionFold:
         if first < len(view.entries):
             index = self.transcript.index_of(view.entries[first].sources[0])
             self._changed_at = min(self._changed_at, self.parts.meter.before(index, self.plan))
-        for edit in record.added:
-            if isinstance(edit, Delegated):
-                first = min(self.transcript.block(t).index for t in edit.targets)
-                self._changed_at = min(self._changed_at, self.parts.meter.before(first, self.plan))
+        self._clear_marks(view, record)
         self._view, self._draft = view, None
+
+    def _clear_marks(self, view: View, record: PlanChanged) -> None:
+        """What the provider takes changes the prompt as an edit of ours does, though the view stays."""
+        fresh = _delegated(record.added) - _delegated(record.removed)
+        first = min((self.transcript.block(k).index for k in fresh), default=None)
+        if first is not None:
+            self._changed_at = min(self._changed_at, self.parts.meter.before(first, self.plan))
+            self._marks.changed(_entries_before(view, first))
+        cleared = (e for e in self.plan.delegated if e.edit == CLEAR_RESULTS)
+        ends = [self.transcript.block(k).index for e in cleared for k in e.cleared]
+        self._marks.cleared_to(_entries_before(view, max(ends) + 1) if ends else 0)
 
     def _drafted(self, plan: Plan) -> View:
         """The view under a plan, made once for deciding and for the record of the decision."""
@@ -217,13 +230,16 @@ class SessionFold:
 
     def _count_usage(self, usage: Usage | None) -> None:
         self.outgoing = None
-        bound = self.parts.meter.bound(self.transcript)
         if usage is None:
             self._unreported += 1
             usage = self._likely_usage()
-        elif usage.prompt * _MOST_BYTES_A_TOKEN >= bound:
+        elif self._whole(usage):
             self.parts.meter.report(usage, len(self.transcript), self.plan)
         self.ledger.spent += self.parts.price(usage)
+
+    def _whole(self, usage: Usage) -> bool:
+        """Whether a reported prompt can be all of it."""
+        return usage.prompt * _MOST_BYTES_A_TOKEN >= self.parts.meter.bound(self.transcript)
 
     def _likely_usage(self) -> Usage:
         """The open request's usage where nothing is reported: what stood in front of the first
@@ -251,4 +267,14 @@ class SessionFold:
         return Situation(
             self.transcript, self.plan, p.meter, self.budget, self._profile, self.ledger,
             self.steps, self.step, cold, self.nonce, p.recall, self.restored, self._delegates,
+            p.drop_block,
         )  # fmt: skip
+
+
+def _delegated(edits: Iterable[Edit]) -> set[str]:
+    return {key for e in edits if isinstance(e, Delegated) for key in e.cleared}
+
+
+def _entries_before(view: View, index: int) -> int:
+    """How many entries of a view come from messages in front of that number."""
+    return bisect_left(view.entries, index, key=lambda entry: int(entry.sources[-1][1:]))

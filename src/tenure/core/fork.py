@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tenure.core.command import Flow
-from tenure.core.edit import Edit, Insert, Span
+from tenure.core.edit import Delegated, Edit, Insert, Span
 from tenure.core.fold import Parts
 from tenure.core.plan import Plan
 from tenure.core.record import Appended, Cancelled, PlanChanged, Record, Requested, Started
@@ -42,16 +42,39 @@ def rebase(
     plan: Plan, transcript: Transcript, length: int
 ) -> tuple[tuple[Edit, ...], tuple[Edit, ...]]:
     """The edits whose targets all lie in the first `length` messages, and the others."""
-    kept = tuple(e for e in plan if _ends(e, transcript) < length)
-    return kept, plan.diff(Plan(kept))[0]
+    shared = {e: _shared(e, transcript, length) for e in plan}
+    kept = tuple(cut for cut in shared.values() if _ends(cut, transcript) < length)
+    left = tuple(e for e, cut in shared.items() if _ends(cut, transcript) >= length)
+    return kept, left
 
 
 def _ends(edit: Edit, transcript: Transcript) -> int:
     if isinstance(edit, Insert):
         return transcript.index_of(edit.after)
-    return max(
-        t.bounds[1] if isinstance(t, Span) else transcript.block(t).index for t in edit.targets
+    targets = edit.cleared if isinstance(edit, Delegated) else edit.targets
+    return max(t.bounds[1] if isinstance(t, Span) else transcript.block(t).index for t in targets)
+
+
+def _shared(edit: Edit, transcript: Transcript, length: int) -> Edit:
+    """The edit; of a clearing by the provider what it took in the shared messages, so that they are
+    shown as they were."""
+    if not isinstance(edit, Delegated):
+        return edit
+    targets, along = (
+        tuple(key for key in keys if transcript.block(key).index < length)
+        for keys in (edit.targets, edit.along)
     )
+    count = len(targets) + len(along)
+    if not count or count == len(edit.cleared):
+        return edit
+    share = count / len(edit.cleared)
+    reason = replace(
+        edit.reason,
+        tokens_before=int(edit.reason.tokens_before * share),
+        tokens_after=int(edit.reason.tokens_after * share),
+    )
+    # Without an end of its own it ends at the last of them.
+    return replace(edit, targets=targets, along=along, upto="", reason=reason)
 
 
 def _history(parent: SessionMachine, length: int, at: float) -> list[Record]:

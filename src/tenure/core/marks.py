@@ -10,6 +10,9 @@ that was given up, gives the places it had.
 3. after the last edited message, since the next edits will most likely begin behind it;
 4. at the end.
 
+Where the provider clears old results on its side, the third place is behind the last of them: the
+view does not change there, but the prompt does, and the next clearing begins behind it.
+
 So an edit at offset a loses what follows a and little more, which is what the economics suppose.
 """
 
@@ -27,19 +30,31 @@ class Marks:
         self._edited = 0
         self._length = -1
         self._places: tuple[int, ...] = ()
+        # Entries in front of what the provider clears from the next view on, and up to its end.
+        self._whole: int | None = None
+        self._cleared = 0
+
+    def changed(self, entries: int) -> None:
+        """Behind so many entries the provider shows the next view's prompt otherwise."""
+        self._whole = entries if self._whole is None else min(entries, self._whole)
+
+    def cleared_to(self, entries: int) -> None:
+        """So many entries reach up to the last one that the provider clears; 0 when none."""
+        self._cleared = entries
 
     def places(self, view: View) -> tuple[int, ...]:
         """The places for a request with this view, which count as written from now on."""
         length = len(view.entries)
         if self._view is not None and view is not self._view:
             keep = view.first_change(self._view)
+            keep = keep if self._whole is None else min(keep, self._whole)
             again = keep == length == self._length
             self._marked = [count for count in self._marked if count <= keep]
             edited = [n for n, entry in enumerate(view.entries, 1) if entry.edits]
-            self._edited = max(edited, default=0)
+            self._edited = self._cleared or max(edited, default=0)
         else:
             again = length == self._length
-        self._view, self._length = view, length
+        self._view, self._length, self._whole = view, length, None
         if again:
             return self._places
         longest = self._marked[-1] if self._marked else 0

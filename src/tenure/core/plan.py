@@ -50,10 +50,13 @@ class Plan:
         return grown
 
     def superseded(self, edits: Iterable[Edit]) -> tuple[Edit, ...]:
-        """The edits of this plan whose blocks these edits take over."""
-        by_key = self.by_key
+        """The edits of this plan whose blocks these edits take over; of the provider's own, one of
+        each type stands."""
+        by_key, edits = self.by_key, tuple(edits)
+        own = {e.edit for e in edits if isinstance(e, Delegated)}
         found = (by_key.get(t) for e in edits for t in e.targets if isinstance(t, str))
-        return tuple(dict.fromkeys(e for e in found if isinstance(e, Replace | Delegated)))
+        taken = dict.fromkeys(e for e in found if isinstance(e, Replace | Delegated))
+        return tuple(taken | dict.fromkeys(e for e in self.delegated if e.edit in own))
 
     def put(self, *edits: Edit) -> Plan:
         """The plan with these edits in the place of those that they supersede."""

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from tenure.core.budget import Budget
-from tenure.core.edit import Edit
+from tenure.core.edit import Edit, Weighed
 from tenure.core.message import Block
 from tenure.core.plan import Plan
 from tenure.core.protocols import Count, Profile
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
+
+DropBlock: TypeAlias = Literal["no", "ask", "given"]
+"""Whether the provider may be asked to leave out thinking whose prefix has changed, or is already."""
 
 
 class Meter(Protocol):
@@ -95,7 +98,7 @@ class Situation:
     the request being made; `cold` says that the prompt cache has expired; `nonce` makes handles
     unguessable outside the session and the same inside it; `restored`
     are the blocks whose edits were undone: they stay. `delegates` says that the provider's own
-    edits may be asked for.
+    edits may be asked for, `drop_block` whether it can leave out thinking that edits unbind.
     """
 
     transcript: Transcript
@@ -111,6 +114,7 @@ class Situation:
     recall: bool = True
     restored: frozenset[str] = frozenset()
     delegates: bool = False
+    drop_block: DropBlock = "no"
 
     def step_of(self, index: int) -> int:
         """The number of the request that carries message `index` first: this one for new ones."""
@@ -144,3 +148,11 @@ class Policy(Protocol):
 
     def propose(self, situation: Situation) -> Sequence[Edit]:
         """The edits to add to the plan now; empty to wait."""
+
+
+@runtime_checkable
+class Weighs(Protocol):
+    """A policy that can tell what its ways would cost now."""
+
+    def ways(self, situation: Situation) -> Sequence[Weighed]:
+        """Each way to make room with its price, waiting among them; empty where there is no choice."""

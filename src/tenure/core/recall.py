@@ -7,11 +7,11 @@ whole, by line range or by pattern, never a summary of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenure.core.edit import Edit, Span
-from tenure.core.message import Block, JsonObject, json_bytes
+from tenure.core.edit import Delegated, Edit, Span
+from tenure.core.message import Block, BlockKind, JsonObject, json_bytes
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
 from tenure.errors import RecallError
@@ -39,6 +39,8 @@ _LONGEST_LINE = 2_000
 _NESTED = re.compile(r"[+*}?|][^()]*\)+[+*{]|\\[0-9]")
 _REPEATS = re.compile(r"[*+?]|\{")
 _MOST_REPEATS = 2
+# How much of a call's arguments names its result.
+_NAME_CHARACTERS = 80
 
 
 def original(transcript: Transcript, plan: Plan, handle: str) -> str:
@@ -46,9 +48,52 @@ def original(transcript: Transcript, plan: Plan, handle: str) -> str:
 
     RecallError when the session has no such handle.
     """
-    edit = _edit(plan, handle)
-    media = (json_bytes(part).decode() for b in _blocks(transcript, edit) for part in b.media)
-    return "\n".join([*(b.text for b in _blocks(transcript, edit)), *media])
+    edit, number = _found(plan, handle)
+    blocks = _blocks(transcript, edit, number)
+    media = (json_bytes(part).decode() for b in blocks for part in b.media)
+    return "\n".join([_text(transcript, edit, blocks, number), *media])
+
+
+def _text(transcript: Transcript, edit: Edit, blocks: Sequence[Block], number: int) -> str:
+    """The blocks' text; of many results that the provider cleared, each under a line that names it."""
+    if not isinstance(edit, Delegated) or number:
+        return "\n".join(b.text for b in blocks)
+    return "\n".join(
+        f"== {_name(transcript, edit, block, at)}\n{block.text}"
+        for at, block in enumerate(blocks, 1)
+    )
+
+
+def _list(transcript: Transcript, edit: Edit, blocks: Sequence[Block]) -> str:
+    """What stands behind the handle of a clearing by the provider: too much to give unasked."""
+    names = (
+        f"{_name(transcript, edit, block, at)}, {len(block.text)} characters"
+        for at, block in enumerate(blocks, 1)
+    )
+    head = f"{len(blocks)} texts; recall one by its own handle, or all with a pattern or lines:"
+    return "\n".join([head, *names])
+
+
+def _name(transcript: Transcript, edit: Edit, block: Block, number: int) -> str:
+    call = transcript.partner(block) if block.kind is BlockKind.TOOL_RESULT else None
+    what = f"{call.tool} {call.text[:_NAME_CHARACTERS]}" if call else block.kind.value
+    return f"{edit.handle}.{number}: {what}"
+
+
+def _found(plan: Plan, handle: str) -> tuple[Edit, int]:
+    """The edit of a handle, and which of its blocks: `t-4f9c21ab.3` is the third that a clearing by
+    the provider took; 0 for all."""
+    name, _, digits = handle.partition(".")
+    edit = plan.by_handle.get(name)
+    if not digits or not isinstance(edit, Delegated):
+        return _edit(plan, handle), 0
+    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else 0
+    if not 1 <= number <= len(edit.cleared):
+        raise RecallError(
+            f"{handle!r} names no cleared result: there are {len(edit.cleared)}, the first is "
+            f"{name}.1"
+        )
+    return edit, number
 
 
 def _edit(plan: Plan, handle: str) -> Edit:
@@ -61,8 +106,11 @@ def _edit(plan: Plan, handle: str) -> Edit:
     return edit
 
 
-def _blocks(transcript: Transcript, edit: Edit) -> list[Block]:
+def _blocks(transcript: Transcript, edit: Edit, number: int = 0) -> list[Block]:
     blocks: list[Block] = []
+    if isinstance(edit, Delegated):
+        found = sorted(map(transcript.block, edit.cleared), key=lambda b: _place(transcript, b))
+        return [found[number - 1]] if number else found
     for target in edit.targets:
         if isinstance(target, Span):
             first, last = target.bounds
@@ -70,6 +118,13 @@ def _blocks(transcript: Transcript, edit: Edit) -> list[Block]:
         else:
             blocks.append(transcript.block(target))
     return blocks
+
+
+def _place(transcript: Transcript, block: Block) -> tuple[int, str]:
+    """Where a block stands; a result where its call does, since the provider clears in that order."""
+    at = transcript.partner(block) if block.kind is BlockKind.TOOL_RESULT else None
+    at = at or block
+    return at.index, "/".join(f"{part:>6}" for part in at.path)
 
 
 def select(text: str, *, lines: str = "", pattern: str = "") -> str:
@@ -131,8 +186,11 @@ def answer(
     gone = lost(handle)
     if gone is not None:
         return select(gone.decode(), lines=lines, pattern=pattern)
-    blocks = _blocks(transcript, _edit(plan, handle))
-    text = select("\n".join(b.text for b in blocks), lines=lines, pattern=pattern)
+    edit, number = _found(plan, handle)
+    blocks = _blocks(transcript, edit, number)
+    if isinstance(edit, Delegated) and len(blocks) > 1 and not (number or lines or pattern):
+        return _list(transcript, edit, blocks)
+    text = select(_text(transcript, edit, blocks, number), lines=lines, pattern=pattern)
     media = [part for b in blocks for part in b.media] if not lines and not pattern else []
     if not media:
         return text

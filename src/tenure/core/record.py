@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
-from tenure.core.edit import Delegated, Drop, Edit, Insert, Reason, Replace, Span, Target
+from tenure.core.edit import Delegated, Drop, Edit, Insert, Reason, Replace, Span, Target, Weighed
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.usage import Usage
 from tenure.errors import StoreError
@@ -144,7 +144,10 @@ def _to_message(value: JsonObject) -> Message:
 
 
 def _from_edit(edit: Edit) -> dict[str, Any]:
-    made: dict[str, Any] = {"edit": type(edit).__name__, "reason": asdict(edit.reason)}
+    reason = asdict(edit.reason)
+    if not edit.reason.weighed:
+        del reason["weighed"]
+    made: dict[str, Any] = {"edit": type(edit).__name__, "reason": reason}
     made["handle"] = edit.handle
     match edit:
         case Insert(after=after, message=message):
@@ -152,6 +155,7 @@ def _from_edit(edit: Edit) -> dict[str, Any]:
         case Delegated(edit=name, options=options, applied=applied):
             asked = base64.b64encode(options).decode("ascii")
             made |= {"server_edit": name, "options": asked, "applied": applied}
+            made |= {"upto": edit.upto, "along": edit.along}
         case Replace(body=body):
             made["body"] = [base64.b64encode(b).decode("ascii") for b in body]
     made["targets"] = [t if isinstance(t, str) else [t.first, t.last] for t in edit.targets]
@@ -159,7 +163,8 @@ def _from_edit(edit: Edit) -> dict[str, Any]:
 
 
 def _to_edit(value: JsonObject) -> Edit:
-    reason, handle = Reason(**value["reason"]), value["handle"]
+    weighed = tuple(Weighed(*one) for one in value["reason"].get("weighed", ()))
+    reason, handle = Reason(**{**value["reason"], "weighed": weighed}), value["handle"]
     if value["edit"] == "Insert":
         return Insert(value["after"], _to_message(value["message"]), reason, handle)
     targets: list[Target] = [
@@ -170,7 +175,9 @@ def _to_edit(value: JsonObject) -> Edit:
     if value["edit"] == "Delegated":
         keys = tuple(str(t) for t in targets)
         asked = base64.b64decode(value["options"])
-        return Delegated(value["server_edit"], keys, reason, handle, asked, value["applied"])
+        upto, along = value.get("upto", ""), tuple(value.get("along", ()))
+        name, applied = value["server_edit"], value["applied"]
+        return Delegated(name, keys, reason, handle, asked, applied, upto, along)
     body = tuple(base64.b64decode(b) for b in value["body"])
     return Replace(targets[0], body, reason, handle)
 

@@ -7,21 +7,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+CLEAR_RESULTS = "clear_tool_uses_20250919"
+"""The edit that puts a placeholder in the place of the oldest tool results."""
+
+DROP_THINKING = "drop_block"
+"""The edit that leaves out thinking whose prefix has changed, where it is bound to that."""
+
 
 class Wanted(NamedTuple):
-    """A server edit to ask for: its type, its other parameters as JSON text, how many tool uses
-    there are in the request, and how many of the newest to keep."""
+    """A server edit to ask for: its type, its other parameters as JSON text, and, where it clears
+    tool uses, how many there are in the request and how many of the newest to keep."""
 
     edit: str
     options: bytes
-    tool_uses: int
-    keep: int
+    tool_uses: int = 0
+    keep: int = 0
 
 
 class Applied(NamedTuple):
-    """What the provider says it did: an edit's type, how many tool uses or thinking turns it
-    cleared, and how many input tokens that took off."""
+    """What the provider says it did: an edit's type, how many tool uses, thinking turns or thinking
+    blocks it cleared, and how many input tokens that took off, where it says so."""
 
     edit: str
     cleared: int
-    tokens: int
+    tokens: int = 0

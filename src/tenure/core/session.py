@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 from tenure.core import delegation, recall, refusals
 from tenure.core.command import CountExactly, Flow, SaveRecords
-from tenure.core.edit import Edit
+from tenure.core.edit import Edit, Weighed
 from tenure.core.explain import Explanation, Occupancy
 from tenure.core.fold import Outgoing, SessionFold
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.plan import Plan
+from tenure.core.policy import Weighs
 from tenure.core.protocols import ToolCall
 from tenure.core.record import (
     Appended,
@@ -29,6 +30,8 @@ from tenure.core.record import (
     Requested,
     Started,
 )
+from tenure.core.server_edit import Applied
+from tenure.core.usage import Usage
 from tenure.errors import RecallError, RequestError, SessionError, UpstreamError
 
 # The tokens of a recall call as the model writes it; the price of a re-fetch counts them.
@@ -81,7 +84,14 @@ class SessionMachine(SessionFold):
             edits=self.plan.edits,
             mends=self._mender.mends,
             notes=self._notes(),
+            ways=self._ways(),
         )
+
+    def _ways(self) -> tuple[Weighed, ...]:
+        policy = self.parts.policy
+        if not len(self.transcript) or not isinstance(policy, Weighs):
+            return ()
+        return tuple(policy.ways(self.situation(cold=False)))
 
     def _notes(self) -> tuple[str, ...]:
         moved = tuple(map(str, self.settings.get("notes") or ()))
@@ -148,7 +158,9 @@ class SessionMachine(SessionFold):
         edits = tuple(self._decide(cold=cold))
         size = yield from self._measure(self.plan.put(*edits))
         if size.tokens > self.budget.limit >= size.estimate:
-            edits += tuple(self._decide_again(edits, size, cold=cold))
+            again = tuple(self._decide_again(edits, size, cold=cold))
+            over = Plan(edits).superseded(again)
+            edits = (*(e for e in edits if e not in over), *again)
             size = yield from self._measure(self.plan.put(*edits))
         refusals.too_large(size.tokens, self.budget)
         self._mender.update(self._drafted(self.plan.put(*edits)))
@@ -170,13 +182,25 @@ class SessionMachine(SessionFold):
         said = [Message(m, origin=origin(m)) for m in messages]
         refusals.unreadable(self.parts.wire, said, UpstreamError)
         appended = [Appended(m, at) for m in said]
-        applied = self.parts.wire.applied(data)
-        done = delegation.confirmed(self.plan, self.transcript, applied)
         # The usage is of the prompt after these edits, so they are settled first.
-        settled = [PlanChanged((new,), (old,), at) for old, new in done]
-        if delegation.ignored(self.plan, self.outgoing.tokens, usage, applied):
-            settled.append(PlanChanged((), self.plan.delegated, at, ignored=True))
+        settled = self._settled(self.parts.wire.applied(data), usage, at)
         yield from self.commit(*settled, Reported(usage, at), *appended)
+
+    def _settled(
+        self, applied: Sequence[Applied], usage: Usage | None, at: float
+    ) -> Sequence[PlanChanged]:
+        """What the provider's report, or its silence, makes of the edits that it was asked for."""
+        if not self.plan.delegated:
+            return ()
+        self._sync()
+        meter, plan = self.parts.meter, self.plan
+        done = delegation.confirmed(
+            plan, self.transcript, applied, lambda block: meter.size(block).estimate
+        )
+        settled = [PlanChanged((new,), (old,), at) for old, new in done]
+        prompt = usage.prompt if usage and self._whole(usage) else None
+        gone = delegation.ignored(plan, applied, prompt, meter.resident)
+        return [*settled, PlanChanged((), gone, at, ignored=True)] if gone else settled
 
     def results(self, given: Mapping[str, tuple[Any, bool]], at: float) -> Flow[None]:
         """Answers all pending calls: the given results (content, is_error) by call id, and ours.

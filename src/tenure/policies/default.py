@@ -10,22 +10,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tenure.core.budget import Budget
-from tenure.core.edit import Delegated, Edit
+from tenure.core.edit import Edit, Weighed
 from tenure.core.message import BlockKind
 from tenure.core.policy import Candidate, Situation
-from tenure.policies import arrivals, delegate, forced
+from tenure.policies import arrivals, delegate, forced, ways
 from tenure.policies.duplicate_results import DuplicateResults
 from tenure.policies.evictor import bound_thinking, evict, priced
 from tenure.policies.finished_reasoning import FinishedReasoning
 from tenure.policies.protect import tail_starts
 from tenure.policies.references import References
-from tenure.policies.schedule import Settings, choose
+from tenure.policies.schedule import Settings, choose, expected_saving
 from tenure.policies.stale_results import Results
 from tenure.policies.superseded import Superseded
 
 # With many results a decision is looked at only every few steps: the work stays constant per step,
 # and a batch waits a few steps longer at most.
 _RESULTS_PER_STEP, _LONGEST_WAIT = 32, 16
+_FULL = "the window is full"
 
 
 class Tenure:
@@ -46,11 +47,28 @@ class Tenure:
 
     def propose(self, situation: Situation) -> Sequence[Edit]:
         """The edits to add now."""
+        self._catch_up(situation)
+        if situation.meter.resident(situation.plan) > situation.budget.limit:
+            new = self._over(situation)
+        else:
+            new = self._unforced(situation)
+        return [*new, *delegate.told(situation, new)]
+
+    def ways(self, situation: Situation) -> Sequence[Weighed]:
+        """What clearing all old results would cost now, by each way, where thinking is bound."""
+        if not situation.profile.preserved_thinking:
+            return ()
+        self._catch_up(situation)
+        tail = tail_starts(situation, self.settings.keep_steps)
+        blocks = delegate.clearable(situation, tail)
+        if not blocks:
+            return ()
+        run = delegate.priced_run(situation, blocks)
+        return ways.weigh(situation, ways.own_of(run), run, ways.WAIT)
+
+    def _catch_up(self, situation: Situation) -> None:
         self._results.catch_up(situation)
         self._reasoning.catch_up(situation)
-        if situation.meter.resident(situation.plan) > situation.budget.limit:
-            return self._over(situation)
-        return self._unforced(situation)
 
     def _unforced(self, situation: Situation) -> list[Edit]:
         every = min(_LONGEST_WAIT, len(self._results.live) // _RESULTS_PER_STEP)
@@ -59,55 +77,81 @@ class Tenure:
         edits = situation.plan.edits
         if edits and edits[-1].reason.step == situation.step:
             return []  # This step has had its decision.
-        if situation.profile.preserved_thinking and situation.delegates:
-            return self._delegated(situation)
-        if situation.profile.preserved_thinking and not _turn_ended(situation):
-            return []
-        batch = choose(situation, self._candidates(situation, self.settings.grace), self.settings)
+        candidates = self._candidates(situation, self.settings.grace)
+        if not situation.profile.preserved_thinking:
+            return self._own(situation, candidates, None)[1]
+        run = self._run(situation, candidates)
+        gain, own = self._own(situation, candidates, run)
+        if run is None or gain > run.gain:
+            return own
+        when = "cold" if situation.cold else "pays"
+        weighed = ways.weigh(situation, ways.own_of(run), run, ways.DELEGATE)
+        return [delegate.delegated(situation, run, when=when, policy=self.name, weighed=weighed)]
+
+    def _run(self, situation: Situation, candidates: Sequence[Candidate]) -> delegate.Run | None:
+        """What the provider would best clear: thinking stays valid, so an open tool loop is no
+        reason to wait."""
+        if not situation.delegates:
+            return None
+        tail = tail_starts(situation, self.settings.keep_steps)
+        return delegate.choose(situation, candidates, tail, self.settings)
+
+    def _own(
+        self, situation: Situation, candidates: Sequence[Candidate], run: delegate.Run | None
+    ) -> tuple[float, list[Edit]]:
+        """The best batch of edits of ours, and its expected gain."""
+        batch = choose(situation, candidates, self.settings)
         if batch is None:
-            return []
-        new = [
-            e for c in batch.candidates if _freed(e := self._evict(situation, c, batch.when)) > 0
-        ]
-        new = self._finish(situation, new, batch.when)
+            return 0.0, []
+        made = [self._evict(situation, c, batch.when) for c in batch.candidates]
+        new = [e for e in made if _freed(e) > 0]
+        first = ways.first_of(situation, new)
+        bound = first is not None and situation.profile.preserved_thinking
+        if bound and ways.bound_behind(situation, first or 0) and not _turn_ended(situation):
+            return 0.0, []  # In an open tool loop the model needs its thinking.
+        new = self._finish(situation, new, batch.when, run)
         # Tombstones and the thinking that went along may make it dearer than it looked.
         price = sum(e.reason.price for e in new)
-        return new if situation.ledger.allows(price, self.settings.share) else []
+        if not situation.ledger.allows(price, self.settings.share):
+            return 0.0, []
+        steps = self.settings.steps_ahead(situation.step)
+        n = situation.meter.before(len(situation.transcript), situation.plan)
+        value = sum(expected_saving(situation, c, n, steps) for c in batch.candidates)
+        return value - (self.settings.margin * price if price > 0 else price), new
 
-    def _delegated(self, situation: Situation) -> list[Edit]:
-        """The provider clears: thinking stays valid, so an open tool loop is no reason to wait."""
-        tail = tail_starts(situation, self.settings.keep_steps)
-        found = self._candidates(situation, self.settings.grace)
-        batch = delegate.choose(situation, found, tail, self.settings)
-        if batch is None:
-            return []
-        last = batch.candidates[-1].block
-        edit = delegate.delegated(
-            situation, last, when=batch.when, policy=self.name, price=batch.price
-        )
-        return delegate.told(situation, edit)
+    def _over(self, situation: Situation) -> list[Edit]:
+        """The provider's clearing where thinking is bound; edits of ours for what is left."""
+        limit, meter, plan = situation.budget.limit, situation.meter, situation.plan
+        cleared = self._delegated_until(situation, meter.resident(plan))
+        rest = replace(situation, plan=plan.put(*cleared))
+        if cleared and meter.resident(rest.plan) <= limit:
+            return cleared
+        floor = self._reasoning.held(situation)
+        own = self._over_by_own(rest, floor)
+        if floor and situation.drop_block != "no" and meter.resident(rest.plan.put(*own)) > limit:
+            # Thinking that must be sent as it is can still be left out by the provider.
+            own = self._over_by_own(rest, 0)
+        return [*cleared, *own]
 
     def _delegated_until(self, situation: Situation, resident: int) -> list[Edit]:
         """The provider's clearing that takes a view that is too large to the low water mark."""
+        if not (situation.profile.preserved_thinking and situation.delegates):
+            return []
         tail = tail_starts(situation, keep_steps=2)
         excess = resident - int(situation.budget.limit * delegate.LOW_WATER)
-        last = delegate.shrink_to(situation, excess, tail)
-        if last is None:
+        run = delegate.shrink_to(situation, excess, tail)
+        if run is None:
             return []
-        edit = delegate.delegated(situation, last, when="forced", policy=self.name)
-        price = _rewrite_price(situation, [edit])
-        reason = replace(edit.reason, price=price)
-        return delegate.told(situation, replace(edit, reason=reason))
+        own = ways.own_of(run)
+        weighed = ways.weigh(situation, own, run, ways.DELEGATE, why_not=_FULL)
+        return [
+            delegate.delegated(situation, run, when="forced", policy=self.name, weighed=weighed)
+        ]
 
-    def _over(self, situation: Situation) -> list[Edit]:
+    def _over_by_own(self, situation: Situation, floor: int) -> list[Edit]:
         """Arrivals shortened to their room, older text evicted as far as it must go; if that is
         not enough, arrivals keep only what is left."""
         limit, meter, plan = situation.budget.limit, situation.meter, situation.plan
-        if situation.profile.preserved_thinking and situation.delegates:
-            cleared = self._delegated_until(situation, meter.resident(plan))
-            if cleared and meter.resident(plan.put(*cleared)) <= limit:
-                return cleared
-        floor = self._reasoning.held(situation)
         new = arrivals.shorten(situation, self.name, floor=floor)
         resident = meter.resident(plan.put(*new))
         old: list[Edit] = []
@@ -119,6 +163,8 @@ class Tenure:
             rest = plan.put(*old)
             taken = {t for e in old for t in e.targets}
             new = arrivals.shorten(situation, self.name, floor=floor, rest=rest, taken=taken)
+        if self._way(situation, [*new, *old]) == ways.DROP:
+            return [*new, *self._dropping(situation, old, "forced", beside=new)]
         forced_edits = self._finish(situation, old, "forced")
         done = {t for e in (*new, *forced_edits) for t in e.targets}
         stripped = bound_thinking(situation, new, when="arrival", policy=self.name)
@@ -138,12 +184,61 @@ class Tenure:
     def _evict(self, situation: Situation, candidate: Candidate, when: str) -> Edit:
         return evict(situation, candidate, self._references, when=when, policy=self.name)
 
-    def _finish(self, situation: Situation, edits: list[Edit], when: str) -> list[Edit]:
-        price = _rewrite_price(situation, edits)
+    def _finish(
+        self, situation: Situation, edits: list[Edit], when: str, run: delegate.Run | None = None
+    ) -> list[Edit]:
+        """The edits with the thinking that they unbind, and their prices."""
+        if not edits or not situation.profile.preserved_thinking:
+            return priced(edits, _rewrite_price(situation, edits), situation.profile.read)
+        if self._way(situation, edits) == ways.DROP:
+            return self._dropping(situation, edits, when, run=run)
+        first = ways.first_of(situation, edits) or 0
         stripped = bound_thinking(situation, edits, when=when, policy=self.name)
-        # The model thinks the latest of it again; older thinking was background.
-        lost = stripped[-1].reason.tokens_before * situation.profile.output if stripped else 0.0
-        return priced([*edits, *stripped], price, situation.profile.read, lost=lost)
+        price = _rewrite_price(situation, [*edits, *stripped])
+        lost = ways.lost(situation, first) if stripped else 0.0
+        made = priced([*edits, *stripped], price, situation.profile.read, lost=lost)
+        return self._weighed(situation, made, edits, ways.STRIP, run)
+
+    def _dropping(
+        self,
+        situation: Situation,
+        edits: list[Edit],
+        when: str,
+        *,
+        beside: Sequence[Edit] = (),
+        run: delegate.Run | None = None,
+    ) -> list[Edit]:
+        """The edits and the provider's leaving out of the thinking that they, and those `beside`
+        them, unbind."""
+        first = ways.first_of(situation, [*beside, *edits]) or 0
+        dropped = ways.drop(situation, [*beside, *edits], when=when, policy=self.name)
+        price = _rewrite_price(situation, edits)
+        lost = ways.lost(situation, first) if dropped else 0.0
+        made = priced(edits, price, situation.profile.read, lost=lost)
+        return [*self._weighed(situation, made, edits, ways.DROP, run), *dropped]
+
+    def _way(self, situation: Situation, edits: Sequence[Edit]) -> str:
+        first = ways.first_of(situation, edits)
+        if first is None or not situation.profile.preserved_thinking:
+            return ways.STRIP
+        return ways.cheaper(situation, first)
+
+    def _weighed(
+        self,
+        situation: Situation,
+        made: list[Edit],
+        edits: Sequence[Edit],
+        way: str,
+        run: delegate.Run | None,
+    ) -> list[Edit]:
+        """The batch, its first edit telling what each way would have cost."""
+        first = ways.first_of(situation, edits)
+        if first is None or not made:
+            return made
+        own = ways.Own(first, sum(map(_freed, edits)))
+        forced_by = _FULL if made[0].reason.when == "forced" else ""
+        weighed = ways.weigh(situation, own, run, way, why_not=forced_by)
+        return [replace(made[0], reason=replace(made[0].reason, weighed=weighed)), *made[1:]]
 
     def _candidates(self, situation: Situation, grace: int) -> list[Candidate]:
         tail = tail_starts(situation, self.settings.keep_steps)
@@ -153,7 +248,9 @@ class Tenure:
             *self._reasoning.candidates(situation, before=tail),
         ]
         floor = self._reasoning.held(situation)
-        return sorted((c for c in found if c.block.index >= floor), key=lambda c: c.block.index)
+        known = situation.plan.by_key  # Edits that were decided a moment ago among them.
+        free = (c for c in found if c.block.index >= floor and c.block.key not in known)
+        return sorted(free, key=lambda c: c.block.index)
 
 
 def _freed(edit: Edit) -> int:
@@ -168,17 +265,8 @@ def _turn_ended(situation: Situation) -> bool:
 
 def _rewrite_price(situation: Situation, edits: Sequence[Edit]) -> float:
     """(w - r)(n - a) - w R of a batch, or - w R on a cold cache."""
-    # A clearing by the provider holds what it has cleared before, which costs nothing again.
-    over = [e for e in situation.plan.superseded(edits) if isinstance(e, Delegated)]
-    known = {t for e in over for t in e.targets}
-    keys = [t for e in edits for t in e.targets if isinstance(t, str) and t not in known]
-    if not keys:
+    first = ways.first_of(situation, edits)
+    if first is None:
         return 0.0
-    meter, plan, profile = situation.meter, situation.plan, situation.profile
-    freed = sum(map(_freed, edits)) - sum(map(_freed, over))
-    price = -profile.write * freed
-    if not situation.cold:
-        first = min(situation.transcript.block(k).index for k in keys)
-        behind = meter.before(len(situation.transcript), plan) - meter.before(first, plan)
-        price += (profile.write - profile.read) * behind
-    return price
+    freed = sum(map(_freed, edits))
+    return delegate.rewrite(situation, first) - situation.profile.write * freed

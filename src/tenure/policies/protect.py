@@ -50,6 +50,8 @@ def shortened_result(situation: Situation, block: Block) -> Replace | None:
     edit = situation.plan.by_key.get(block.key)
     if block.kind is not BlockKind.TOOL_RESULT or not isinstance(edit, Replace):
         return None
+    if any(block.key in clearing.along for clearing in situation.plan.delegated):
+        return None  # The provider has cleared what was left.
     return edit if edit.reason.when == "arrival" else None
 
 

@@ -217,8 +217,13 @@ class SessionMeter:
             return [(self._transcript.index_of(edit.after), -edit.reason.tokens_after)]
         after = edit.reason.tokens_after if isinstance(edit, Replace) else 0
         if isinstance(edit, Delegated):
-            after = edit.reason.tokens_after // len(edit.targets)
+            after = edit.reason.tokens_after // max(1, len(edit.cleared))
         pairs: list[tuple[int, int]] = []
+        for key in edit.along if isinstance(edit, Delegated) else ():
+            other = plan.by_key.get(key)
+            if other is not None:
+                index = self._transcript.block(key).index
+                pairs.append((index, other.reason.tokens_after - after))
         for target in edit.targets:
             if isinstance(target, Span):
                 first, last = target.bounds

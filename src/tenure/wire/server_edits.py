@@ -1,8 +1,8 @@
 """The provider's own context edits as request parameters and beta headers, and its report of them.
 
 Invariant: what the caller asked for stays: edits are added to theirs, beta values to their header,
-nothing is replaced. Source: providers.md 2.1 and 2.6; `context_management` and its beta header go in
-as extra body and header, which every client of the SDK passes on.
+nothing is replaced. Source: providers.md 1.4, 2.1 and 2.6; `context_management` and its beta header go
+in as extra body and header, which every client of the SDK passes on.
 """
 
 from __future__ import annotations
@@ -12,12 +12,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenure.core.message import JsonObject
-from tenure.core.server_edit import Applied, Wanted
+from tenure.core.policy import DropBlock
+from tenure.core.server_edit import DROP_THINKING, Applied, Wanted
 from tenure.wire.values import is_array, is_object, text_of
 
 FIELD = "context_management"
 BETA = "context-management-2025-06-27"
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
 BETA_HEADER = "anthropic-beta"
+_BINDING, _BEHAVIOR = "block_binding", "prefix_mismatch_behavior"
+# Models that think adaptively where the request says nothing about it: they can't be told not to
+# (platform docs, adaptive thinking). On others a setting of ours would switch thinking on.
+_ALWAYS_THINK = ("claude-fable-", "claude-mythos-", "claude-opus-5-5")
+_CHANGES = "input_transformations"
 _COUNTS = ("cleared_tool_uses", "cleared_thinking_turns")
 
 
@@ -28,12 +35,51 @@ def asked_by_caller(head: JsonObject) -> bool:
 
 def with_edits(head: JsonObject, wanted: Sequence[Wanted]) -> JsonObject:
     """The head with these edits asked for; the same object when there are none."""
-    if not wanted:
+    if any(one.edit == DROP_THINKING for one in wanted):
+        head = _dropping(head)
+    edits = [_spelled(one) for one in wanted if one.edit != DROP_THINKING]
+    if not edits:
         return head
-    edits = [_spelled(one) for one in wanted]
-    body = head.get("extra_body")
-    extra = {**(body if is_object(body) else {}), FIELD: {"edits": edits}}
+    extra = {**_extra(head), FIELD: {"edits": edits}}
     return with_beta({**head, "extra_body": extra}, BETA)
+
+
+def drop_block(head: JsonObject, model: str) -> DropBlock:
+    """Whether thinking that a changed prefix has unbound may be left out by the provider: "given"
+    when the caller asks for that, "no" where they ask otherwise or the request does not think."""
+    thinking = _thinking(head)
+    if thinking is None:
+        return "ask" if model.startswith(_ALWAYS_THINK) else "no"
+    binding = thinking.get(_BINDING)
+    behavior = binding.get(_BEHAVIOR) if is_object(binding) else None
+    if behavior is not None:
+        return "given" if behavior == DROP_THINKING else "no"
+    return "ask" if thinking.get("type") in {"adaptive", "enabled"} else "no"
+
+
+def _dropping(head: JsonObject) -> JsonObject:
+    """The head that asks for it, wherever it holds its thinking setting."""
+    thinking = _thinking(head) or {"type": "adaptive"}
+    given = thinking.get(_BINDING)
+    binding = given if is_object(given) else {}
+    if binding.get(_BEHAVIOR) != DROP_THINKING:
+        thinking = {**thinking, _BINDING: {**binding, _BEHAVIOR: DROP_THINKING}}
+        if "thinking" in _extra(head):
+            head = {**head, "extra_body": {**_extra(head), "thinking": thinking}}
+        else:
+            head = {**head, "thinking": thinking}
+    return with_beta(head, BINDING_BETA)
+
+
+def _thinking(head: JsonObject) -> JsonObject | None:
+    # What the extra body holds takes the place of the parameter.
+    found = _extra(head).get("thinking", head.get("thinking"))
+    return found if is_object(found) else None
+
+
+def _extra(head: JsonObject) -> JsonObject:
+    body = head.get("extra_body")
+    return body if is_object(body) else {}
 
 
 def with_beta(head: JsonObject, value: str) -> JsonObject:
@@ -61,7 +107,14 @@ def applied_edits(reply: JsonObject) -> list[Applied]:
             cleared = next((_number(edit.get(name)) for name in _COUNTS if name in edit), 0)
             tokens = _number(edit.get("cleared_input_tokens"))
             found.append(Applied(text_of(edit.get("type")), cleared, tokens))
-    return found
+    dropped = sum(map(_is_unbound, changes)) if is_array(changes := reply.get(_CHANGES)) else 0
+    return [*found, Applied(DROP_THINKING, dropped)] if dropped else found
+
+
+def _is_unbound(change: Any) -> bool:
+    """An entry that says: this thinking was left out, since its prefix had changed."""
+    dropped = is_object(change) and change.get("type") == "thinking_dropped"
+    return dropped and change.get("reason") == "prefix_binding_mismatch"
 
 
 def _spelled(one: Wanted) -> JsonObject:
