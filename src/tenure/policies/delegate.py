@@ -49,7 +49,7 @@ def standing(plan_edits: Sequence[Edit]) -> Delegated | None:
 def clearable(situation: Situation, before: int) -> list[Block]:
     """The results of the oldest calls that are not cleared yet, up to the first that must stay or
     that stands in message number `before` or behind."""
-    transcript, known = situation.transcript, standing(situation.plan.edits)
+    transcript, known = situation.transcript, standing(situation.plan.delegated)
     cleared = set(known.cleared) if known else set[str]()
     found: list[Block] = []
     for result in tool_uses(situation.plan, transcript):
@@ -139,7 +139,7 @@ def delegated(
     situation: Situation, run: Run, *, when: str, policy: str, weighed: Sequence[Weighed] = ()
 ) -> Delegated:
     """The edit that has this run cleared, and what was cleared before."""
-    known, plan = standing(situation.plan.edits), situation.plan
+    known, plan = standing(situation.plan.delegated), situation.plan
     targets = [*(known.targets if known else ()), *_keys(run, plan.by_key, edited=False)]
     along = [*(known.along if known else ()), *_keys(run, plan.by_key, edited=True)]
     count = len(targets) + len(along)
@@ -179,7 +179,7 @@ def told(situation: Situation, new: Sequence[Edit]) -> list[Insert]:
     It stands behind all that was said so far, never between a call and its result; while the last
     word is the model's own (a paused turn), it waits.
     """
-    edit = standing([*situation.plan.edits, *new])
+    edit = standing([*situation.plan.delegated, *new])
     last = len(situation.transcript) - 1
     if not situation.recall or edit is None:
         return []
