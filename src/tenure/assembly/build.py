@@ -14,7 +14,13 @@ from secrets import token_hex
 from threading import RLock
 from typing import Any
 
-from tenure.assembly.exact import CountTokens, counter_of
+from tenure.assembly.exact import (
+    AnthropicClient,
+    CountTokens,
+    ExactCounter,
+    OpenAIClient,
+    counter_of,
+)
 from tenure.assembly.request import Request
 from tenure.assembly.writes import Writes
 from tenure.core import recall
@@ -29,7 +35,7 @@ from tenure.core.policy import DropBlock, Policy
 from tenure.core.protocols import DEFAULT_SCOPE, Scope
 from tenure.core.record import Record, Started
 from tenure.core.session import SessionMachine
-from tenure.core.store import RecordStore
+from tenure.core.store import AsyncRecordStore, RecordStore
 from tenure.cost.models import ModelProfile, profile
 from tenure.cost.price import price
 from tenure.errors import ConfigError, StoreError
@@ -60,7 +66,9 @@ class Options:
     `usable_window` are tokens; `headroom` the largest result each tool may bring, by tool name.
     `recall` offers the tool that brings evicted text back: by default when there are tools.
     `count` asks the provider for an exact token count of a request near the limit: your SDK client
-    (its counting endpoint is used), or a function from the request, a dict, to a number.
+    (its counting endpoint is used), or a function from the request, a dict, to a number. When that
+    can't be had the upper bound is gone by, and the explanation says why. `AsyncSession` awaits a
+    client, a function or a `store` that is asynchronous; `Session` takes none.
     `delegate` lets the provider clear old results on its side where an edit of ours would cost the
     model its thinking. `pending` are calls that wait on purpose: nobody answers them in the tool's
     stead. `strict_alternation` and `id_pattern` (a regular expression) are for hosts that want user
@@ -74,10 +82,10 @@ class Options:
     headroom: Mapping[str, int] = field(default_factory=dict)
     recall: bool | None = None
     profile: ModelProfile | None = None
-    store: RecordStore | None = None
+    store: RecordStore | AsyncRecordStore | None = None
     scope: Scope = DEFAULT_SCOPE
     name: str = ""
-    count: Any = None
+    count: CountTokens | AnthropicClient | OpenAIClient | None = None
     delegate: bool = True
     pending: Collection[str] = ()
     strict_alternation: bool = False
@@ -99,7 +107,7 @@ class Built:
     writes: Writes
     options: Options
     model: ModelProfile
-    count: CountTokens | None = None
+    count: ExactCounter | None = None
     lock: AbstractContextManager[Any] = field(default_factory=RLock)
     _looked: int = 0
     _marked: bool = False
@@ -298,7 +306,7 @@ def perform(built: Built, command: Command) -> Any:
         case SaveRecords():
             return built.writes.begin(command)
         case CountExactly(request=request):
-            return built.count(request) if built.count else None
+            return built.count.ask(request) if built.count else None
 
 
 def _offers_recall(tools: Sequence[JsonObject] | None) -> bool:

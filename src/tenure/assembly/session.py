@@ -8,17 +8,18 @@ it happened all the same: the next call finds it in the log.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import isawaitable
 from typing import Any, TypeVar
 
 from tenure.assembly.build import Options, begin, head_of, perform, resumed, stored
 from tenure.assembly.request import Calls, Request, as_results, checked, checked_message
-from tenure.core.command import Flow
+from tenure.core.command import Command, Flow, SaveRecords
 from tenure.core.drive import drive
 from tenure.core.edit import Edit
 from tenure.core.explain import Explanation
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.session import SessionMachine
-from tenure.errors import SessionError, SessionNotFound
+from tenure.errors import ConfigError, SessionError, SessionNotFound
 from tenure.wire.assemble import Assembler
 from tenure.wire.replies import as_dict
 
@@ -45,13 +46,16 @@ class Session:
         options = options or Options()
         head = head_of(model, options, system=system, tools=tools, params=params)
         self._built, first = begin(head, options)
+        self._refuse_async_count()
         self._run(self._machine.start(first))
 
     @classmethod
     def resume(cls, name: str, options: Options) -> Session:
         """The session of that name from `options.store`; raises SessionNotFound."""
         session = cls.__new__(cls)
-        session._built = resumed(name, options, stored(name, options))  # noqa: SLF001
+        records = _at_once(stored(name, options), "store")
+        session._built = resumed(name, options, records)  # noqa: SLF001
+        session._refuse_async_count()  # noqa: SLF001
         return session
 
     # True while a flow is driven; the lock lets its own thread in again.
@@ -148,16 +152,44 @@ class Session:
             try:
                 if self._built.writes.unsettled:
                     self._settle()
-                result = drive(flow, lambda command: perform(self._built, command))
+                result = drive(flow, self._perform)
                 self._built.writes.end()
                 return result
             finally:
                 self._busy = False
 
+    def _perform(self, command: Command) -> Any:
+        key = "store" if isinstance(command, SaveRecords) else "count"
+        return _at_once(perform(self._built, command), key)
+
+    def _refuse_async_count(self) -> None:
+        """An asynchronous client is refused when the session is made, not at the first count."""
+        if self._built.count is not None and self._built.count.asynchronous:
+            raise _asynchronous("count")
+
     def _settle(self) -> None:
         writes = self._built.writes
         try:
-            found = writes.read()
+            found = _at_once(writes.read(), "store")
         except SessionNotFound:
             found = ()
         writes.settle(found)
+
+
+def _at_once(answer: Any, key: str) -> Any:
+    """The answer of a store or a counter; ConfigError when it has to be awaited."""
+    if not isawaitable(answer):
+        return answer
+    # A coroutine that nobody awaits would say so when it is thrown away.
+    close = getattr(answer, "close", None)
+    if close is not None:
+        close()
+    raise _asynchronous(key)
+
+
+def _asynchronous(key: str) -> ConfigError:
+    return ConfigError(
+        f"{key} is asynchronous, and a Session waits for nothing: use AsyncSession, or a synchronous "
+        f"{key}",
+        key=key,
+    )

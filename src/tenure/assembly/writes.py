@@ -13,13 +13,13 @@ from typing import Any
 from tenure.core.command import SaveRecords
 from tenure.core.record import Record
 from tenure.core.session import SessionMachine
-from tenure.core.store import RecordStore
+from tenure.core.store import AsyncRecordStore, RecordStore
 
 
 class Writes:
     """The write that was begun last, while its end has not been seen."""
 
-    def __init__(self, machine: SessionMachine, store: RecordStore) -> None:
+    def __init__(self, machine: SessionMachine, store: RecordStore | AsyncRecordStore) -> None:
         self._machine = machine
         self._store = store
         self._begun: SaveRecords | None = None

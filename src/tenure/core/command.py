@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tenure.core.message import JsonObject
 from tenure.core.protocols import Scope
@@ -29,10 +29,16 @@ class SaveRecords:
 
 @dataclass(frozen=True, slots=True)
 class CountExactly:
-    """Ask the provider how many input tokens this request has. Answer: an int, or None when
-    nobody can tell."""
+    """Ask the provider how many input tokens this request has. Answer: the number, `Uncounted` when
+    the provider was asked and did not tell, None when there is nobody to ask."""
 
     request: JsonObject
+
+
+class Uncounted(NamedTuple):
+    """Why there is no exact count, in words."""
+
+    why: str
 
 
 Command: TypeAlias = SaveRecords | CountExactly

@@ -107,6 +107,8 @@ class SessionFold:
         self._mender = Mender(parts.wire, parts.terms)
         self._marks = Marks()
         self._lifetime = Lifetime(parts.costs) if parts.costs else None
+        # What came of the last exact count.
+        self._counting = ""
         # The records of the log that are folded.
         self.length = 0
         self._freed = 0
@@ -211,6 +213,8 @@ class SessionFold:
         if self._lifetime and not again:
             self._lifetime.request(record.at, tokens=record.tokens)
         self._asked = record if record.max_tokens else None
+        if record.counting:
+            self._counting = f"step {self.step - 1}: {record.counting}"
         if record.exact:
             self.parts.meter.report(Usage(record.tokens), record.length, self.plan)
         marks = self._marks.places(self._view)

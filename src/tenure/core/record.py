@@ -54,13 +54,14 @@ class PlanChanged:
 class Requested:
     """A request was made over the first `length` messages, estimated at `tokens` of input, and
     asked for `max_tokens` of output (0: nothing was sent, e.g. in a fork's past). `exact` says that
-    the provider counted the tokens."""
+    the provider counted the tokens, `counting` in words what came of asking it."""
 
     length: int
     tokens: int
     at: float
     max_tokens: int = 0
     exact: bool = False
+    counting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ def encode(record: Record) -> bytes:
             body["removed"] = [_from_edit(e) for e in removed]
         case Requested(length=length, tokens=tokens, max_tokens=max_tokens, exact=exact):
             body |= {"length": length, "tokens": tokens, "max_tokens": max_tokens, "exact": exact}
+            if record.counting:
+                body["counting"] = record.counting
         case Reported(usage=usage):
             body["usage"] = asdict(usage) if usage else None
         case Recalled(handle=handle, price=price):
@@ -191,7 +194,7 @@ _READERS: dict[str, Callable[[Any, float], Record]] = {
         at,
         b["ignored"],
     ),
-    "Requested": lambda b, at: Requested(b["length"], b["tokens"], at, b["max_tokens"], b["exact"]),
+    "Requested": lambda b, at: Requested(at=at, **b),
     "Reported": lambda b, at: Reported(Usage(**b["usage"]) if b["usage"] else None, at),
     "Cancelled": lambda _, at: Cancelled(at),
     "Recalled": lambda b, at: Recalled(b["handle"], b["price"], at),

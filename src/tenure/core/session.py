@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tenure.core import delegation, recall, refusals
-from tenure.core.command import CountExactly, Flow, SaveRecords
+from tenure.core.command import CountExactly, Flow, SaveRecords, Uncounted
 from tenure.core.edit import Edit, Weighed
 from tenure.core.explain import Explanation, Occupancy
 from tenure.core.fold import Outgoing, SessionFold
@@ -40,17 +40,35 @@ RECALL_CALL_TOKENS = 60
 CANCELLED = "no result: the call was cancelled before it was answered"
 
 
+# An exact count under the estimate by more than this factor is not of the whole request (the meter
+# would not count from it either): gateways that only play the endpoint say 0 or 1.
+_SANE = 3
+
+
 class _Size(NamedTuple):
-    """A view's input tokens: the figure to go by, our own estimate, and an upper bound."""
+    """A view's input tokens: the figure to go by, our own estimate, an upper bound, and what came
+    of asking the provider."""
 
     tokens: int
     estimate: int
     upper: int
     exact: bool = False
+    counting: str = ""
+
+
+class _Asked(NamedTuple):
+    """The last view that the provider was asked to count, and its answer."""
+
+    plan: Plan
+    length: int
+    answer: int | Uncounted
 
 
 class SessionMachine(SessionFold):
     """The fold of a session's log, and the flows that extend the log."""
+
+    # Kept so that no view is counted twice; what came of it is in the records.
+    _count: _Asked | None = None
 
     # -- what can be asked ---------------------------------------------------------------------
 
@@ -95,10 +113,10 @@ class SessionMachine(SessionFold):
 
     def _notes(self) -> tuple[str, ...]:
         moved = tuple(map(str, self.settings.get("notes") or ()))
-        if self._delegates == self.parts.delegates:
-            return moved
-        ignored = "the provider did not clear what it was asked to, so the session edits itself"
-        return (*moved, ignored)
+        if self._delegates != self.parts.delegates:
+            ignored = "the provider did not clear what it was asked to, so the session edits itself"
+            moved = (*moved, ignored)
+        return (*moved, self._counting) if self._counting else moved
 
     def fetch(self, handle: str, *, lines: str = "", pattern: str = "") -> str:
         """The original behind a handle, for a person; raises RecallError."""
@@ -161,12 +179,16 @@ class SessionMachine(SessionFold):
             again = tuple(self._decide_again(edits, size, cold=cold))
             over = Plan(edits).superseded(again)
             edits = (*(e for e in edits if e not in over), *again)
-            size = yield from self._measure(self.plan.put(*edits))
+            size = yield from self._measure(self.plan.put(*edits), size)
+        if size.tokens > self.budget.limit >= 2 * size.estimate - size.upper:
+            # The estimate may err in this direction as well, and nothing more may go.
+            size = yield from self._counted(self.plan.put(*edits), size)
         refusals.too_large(size.tokens, self.budget)
         self._mender.update(self._drafted(self.plan.put(*edits)))
         refusals.illegal(self.parts.wire, self._mender.violations)
         output = self.budget.output_between(size.tokens, size.upper)
-        requested = Requested(len(self.transcript), size.tokens, at, output, size.exact)
+        length = len(self.transcript)
+        requested = Requested(length, size.tokens, at, output, size.exact, size.counting)
         if not edits:
             return (requested,)
         return PlanChanged(edits, self.plan.superseded(edits), at), requested
@@ -259,8 +281,9 @@ class SessionMachine(SessionFold):
         plan = self.plan.put(*edits)
         return self.parts.policy.propose(replace(situation, plan=plan, budget=tight))
 
-    def _measure(self, plan: Plan) -> Flow[_Size]:
-        """How large the view under a plan is: counted no closer than the decision needs."""
+    def _measure(self, plan: Plan, before: _Size | None = None) -> Flow[_Size]:
+        """How large the view under a plan is: counted no closer than the decision needs. `before`
+        is the exact size of the view that was too large, which this one was made from."""
         meter, limit = self.parts.meter, self.budget.limit
         bound = meter.bound(self.transcript)
         if bound <= limit and self.budget.leaves_all(bound):
@@ -269,15 +292,42 @@ class SessionMachine(SessionFold):
             return _Size(tokens, tokens, bound)
         self._sync()
         estimate, upper = meter.resident(plan), meter.upper(plan)
-        if estimate <= limit < upper:
-            # The counting endpoints check the rules as well, so the legal copy is counted.
-            copy = self._mender.update(self._drafted(plan))
-            wanted = delegation.wanted(plan, self.transcript)
-            head = self.parts.wire.delegating(copy.head, wanted)
-            exact = yield CountExactly(self.parts.wire.request(head, copy.data))
-            if exact is not None:
-                return _Size(exact, estimate, exact, exact=True)
-        return _Size(estimate, estimate, upper)
+        counting, tokens = "", estimate
+        if before is not None:
+            # What the provider found beyond our estimate is in this view too, or most of it.
+            tokens = max(estimate, min(estimate + before.tokens - before.estimate, limit, upper))
+            counting = before.counting
+        size = _Size(tokens, estimate, upper, counting=counting)
+        return (yield from self._counted(plan, size)) if estimate <= limit < upper else size
+
+    def _counted(self, plan: Plan, size: _Size) -> Flow[_Size]:
+        """The size of a view as the provider counts it, or as it was where it does not."""
+        answer = yield from self._exactly(plan, size.estimate)
+        words = f"{size.estimate:,} estimated, {size.upper:,} at most"
+        if isinstance(answer, int):
+            counting = f"the provider counted {answer:,} input tokens ({words})"
+            return _Size(answer, size.estimate, answer, exact=True, counting=counting)
+        if answer is not None:
+            counting = f"no exact count, so the bound holds ({words}): {answer.why}"
+            return size._replace(counting=counting)
+        return size
+
+    def _exactly(self, plan: Plan, estimate: int) -> Flow[int | Uncounted | None]:
+        """The provider's count of the view under a plan, asked for once."""
+        known, length = self._count, len(self.transcript)
+        if known is not None and known.length == length and known.plan == plan:
+            return known.answer
+        # The counting endpoints check the rules as well, so the legal copy is counted.
+        copy = self._mender.update(self._drafted(plan))
+        wanted = delegation.wanted(plan, self.transcript)
+        head = self.parts.wire.delegating(copy.head, wanted)
+        request = self.parts.wire.request(head, copy.data)
+        answer: int | Uncounted | None = yield CountExactly(request)
+        if isinstance(answer, int) and answer * _SANE <= estimate:
+            answer = Uncounted(f"{answer:,} tokens can't be the whole request")
+        if answer is not None:
+            self._count = _Asked(plan, length, answer)
+        return answer
 
     # -- small helpers -------------------------------------------------------------------------
 

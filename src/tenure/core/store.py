@@ -32,3 +32,24 @@ class RecordStore(Protocol):
 
     def close(self) -> None:
         """Gives back what the store holds open."""
+
+
+class AsyncRecordStore(Protocol):
+    """The same for `AsyncSession`: what answers is awaited."""
+
+    async def append(
+        self, scope: Scope, session: str, records: Sequence[Record], *, expected: int
+    ) -> int:
+        """See `RecordStore.append`."""
+
+    async def read(self, scope: Scope, session: str, *, after: int = 0) -> Sequence[Record]:
+        """See `RecordStore.read`."""
+
+    async def sessions(self, scope: Scope) -> Sequence[str]:
+        """See `RecordStore.sessions`."""
+
+    async def delete(self, scope: Scope, session: str) -> None:
+        """See `RecordStore.delete`."""
+
+    async def close(self) -> None:
+        """See `RecordStore.close`."""

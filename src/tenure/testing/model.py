@@ -22,7 +22,7 @@ from tenure.testing.conversation import RecordedRequest
 from tenure.testing.prompt import Counter, PromptBlock, Spelled
 from tenure.testing.refusal import Asked, Ledger, Refusal, first_refusal
 from tenure.testing.responses_side import ResponsesSide
-from tenure.testing.script import Failure, Playhead, Reply, Script, Step, Summarizer
+from tenure.testing.script import Counting, Failure, Playhead, Reply, Script, Step, Summarizer
 from tenure.testing.side import Compacts, Side, Turn
 
 EVENTS_BEFORE_BREAK = 4
@@ -76,6 +76,7 @@ class Settings:
     without_rules: Collection[str]
     summary: Summarizer
     reasoning_of: Mapping[str, str]
+    counting: Counting
 
 
 class Taken(NamedTuple):
@@ -121,12 +122,16 @@ class ScriptedModel:
 
     def _asked(self, arrived: RecordedRequest, side: Side) -> Answer:
         asked = self._read(arrived, side)
+        told = self._settings.counting(asked.body) if asked.counting else None
+        if isinstance(told, Failure):
+            return self._refused(arrived, side, _failed(told))
         refusal = first_refusal(side.rules, asked, without=self._settings.without_rules)
         if refusal is not None:
             return self._refused(arrived, side, refusal)
         if asked.counting:
             self._record(arrived)
-            return _json(200, side.counted(asked, self._settings.counter))
+            body = side.counted(asked, self._settings.counter)
+            return _json(200, body if told is None else {**body, "input_tokens": told})
         taken = self._take(asked, side)
         if isinstance(taken.step, Reply):
             turn = self._turn(taken.step, taken, asked, side, arrived.time)

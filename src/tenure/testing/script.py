@@ -90,6 +90,14 @@ Summarizer: TypeAlias = Callable[[Body], Step]
 """What a compaction of this request body comes to: the text of a `Reply`, or a `Failure`."""
 
 
+Counting: TypeAlias = Callable[[Body], "int | Failure | None"]
+"""What a token count of this body answers: a number or a failure; None counts it."""
+
+
+def counted(body: Body) -> None:
+    """Counts every body."""
+
+
 def summary_of(body: Body) -> Reply:
     """A summary that says only how much it stands for."""
     said = body.get("messages", body.get("input"))

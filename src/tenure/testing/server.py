@@ -24,7 +24,7 @@ from tenure.testing.conversation import (
 )
 from tenure.testing.model import Answer, ScriptedModel, Settings
 from tenure.testing.prompt import Counter, default_counter
-from tenure.testing.script import Script, Summarizer, summary_of
+from tenure.testing.script import Counting, Script, Summarizer, counted, summary_of
 
 BROKEN = (
     b"HTTP/1.1 500 Internal Server Error\r\ncontent-type: application/json\r\n"
@@ -49,6 +49,9 @@ class ModelServer:
     `summary` makes the text of every compaction, asked for or by threshold, and takes no step of
     the script; a `Reply` without text is a compaction that failed with status 200.
 
+    `counting` answers for the counting endpoints where it does not return None, e.g. with a
+    `Failure(404)`, as a gateway that has none.
+
     `reasoning_of` tells of items of the Responses API that were made before this server began: an
     item's id and the id of the reasoning item that it came with and must come back with.
 
@@ -72,6 +75,7 @@ class ModelServer:
         without_rules: Collection[str] = (),
         summary: Summarizer = summary_of,
         reasoning_of: Mapping[str, str] | None = None,
+        counting: Counting = counted,
     ) -> None:
         settings = Settings(
             clock=clock,
@@ -82,6 +86,7 @@ class ModelServer:
             without_rules=without_rules,
             summary=summary,
             reasoning_of=reasoning_of or {},
+            counting=counting,
         )
         self._model = ScriptedModel(script, settings)
         self._http = _HttpServer(self._model)
