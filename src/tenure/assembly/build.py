@@ -21,6 +21,7 @@ from tenure.assembly.exact import (
     OpenAIClient,
     counter_of,
 )
+from tenure.assembly.marking import ANTHROPIC, Marker, as_cached, cache_costs
 from tenure.assembly.request import Request
 from tenure.assembly.writes import Writes
 from tenure.core import recall
@@ -28,7 +29,6 @@ from tenure.core.budget import MIN_OUTPUT, Budget
 from tenure.core.command import Command, CountExactly, SaveRecords
 from tenure.core.fold import Outgoing, Parts
 from tenure.core.legal import Terms
-from tenure.core.lifetime import CacheCosts
 from tenure.core.message import JsonObject
 from tenure.core.nesting import MAX_NESTING, nests_too_deep
 from tenure.core.policy import DropBlock, Policy
@@ -43,18 +43,16 @@ from tenure.policies import by_name
 from tenure.storage.in_memory import InMemoryStore
 from tenure.tokens.counter import BlockCounter
 from tenure.tokens.meter import SessionMeter
-from tenure.wire import marks, server_edits
+from tenure.wire import server_edits
 from tenure.wire.breakpoints import cache_key
 from tenure.wire.detect import AnyWire, wire_for
 from tenure.wire.layout import LaidOut, lay_out
 from tenure.wire.layout_late import late_message
 from tenure.wire.layout_tools import ordered_tools
-from tenure.wire.mark_plan import MarkRules, plan_marks
 
-_ANTHROPIC = "anthropic_messages"
 _MAX_TOKENS = {"max_completion_tokens", "max_output_tokens"}
 _SETTINGS = ("window", "usable_window", "headroom")
-_WIRE_OF = {"anthropic": _ANTHROPIC, "openai": "openai_responses"}
+_WIRE_OF = {"anthropic": ANTHROPIC, "openai": "openai_responses"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,44 +96,22 @@ class Options:
 class Built:
     """A machine and what its driver needs to perform commands.
 
-    `lock` is held while the machine is read or changed, since threads may share a session;
-    `_looked` messages were searched for marks of the caller's own; `_marked` says if there was one.
+    `lock` is held while the machine is read or changed, since threads may share a session.
     """
 
     machine: SessionMachine
     wire: AnyWire
     writes: Writes
     options: Options
-    model: ModelProfile
+    marker: Marker
     count: ExactCounter | None = None
     lock: AbstractContextManager[Any] = field(default_factory=RLock)
-    _looked: int = 0
-    _marked: bool = False
 
     def request(self, outgoing: Outgoing) -> Request:
-        """What the caller sends. Cache marks are set where the API has them and the caller set none
-        of their own."""
-        head = outgoing.copy.head
-        changed: Mapping[int, JsonObject] = {}
-        messages = self.machine.transcript.messages
-        self._marked |= any(marks.is_marked(m.data) for m in messages[self._looked :])
-        self._looked = len(messages)
-        if self.wire.name == _ANTHROPIC and not self._marked and not marks.count_marks(head):
-            head, changed = self._planned(outgoing)
+        """What the caller sends, with cache marks where the API has them and the caller set none of
+        their own."""
+        head, changed = self.marker.marked(outgoing)
         return Request(self.wire, head, outgoing, changed=changed, lock=self.lock)
-
-    def _planned(self, outgoing: Outgoing) -> tuple[JsonObject, Mapping[int, JsonObject]]:
-        """The head and the messages that carry a mark."""
-        copy, model = outgoing.copy, self.model
-        rules = MarkRules(
-            lookback=model.lookback,
-            minimum=model.cache_minimum,
-            long=outgoing.long,
-            automatic=True,
-        )
-        ends = [0, *(copy.ends[n - 1] for n in outgoing.marks if n)]
-        plan = plan_marks(copy.head, copy.sent(outgoing.count), ends, rules, own=())
-        return plan.head, plan.messages
 
 
 def build(head: JsonObject, options: Options) -> Built:
@@ -143,6 +119,7 @@ def build(head: JsonObject, options: Options) -> Built:
     model = str(head["model"])
     known = options.profile or profile(model)
     wire = wire_for(options.wire or _WIRE_OF.get(known.provider, "openai_chat"))
+    known = as_cached(wire.name, known, head)
     window = options.window or known.context_window
     max_tokens = min(int(head.get("max_tokens") or known.max_output), window)
     budget = Budget(
@@ -171,13 +148,14 @@ def build(head: JsonObject, options: Options) -> Built:
         terms=_terms(head, known, options),
         delegates=options.delegate and _delegates(wire, known, head),
         drop_block=_drop_block(wire, known, head),
-        costs=_costs(known),
+        costs=cache_costs(wire.name, known, head, layout=options.layout),
         long_profile=known.with_(write=known.write_long or known.write, ttl_short=known.ttl_long),
     )
     machine = SessionMachine(parts, options.name or token_hex(8), options.scope)
     writes = Writes(machine, options.store or InMemoryStore())
     count = counter_of(options.count, wire.name) if options.count is not None else None
-    return Built(machine, wire, writes, options, known, count)
+    marker = Marker(machine, wire.name, known, layout=options.layout)
+    return Built(machine, wire, writes, options, marker, count)
 
 
 def _terms(head: JsonObject, known: ModelProfile, options: Options) -> Terms:
@@ -194,22 +172,15 @@ def _terms(head: JsonObject, known: ModelProfile, options: Options) -> Terms:
 
 def _delegates(wire: AnyWire, known: ModelProfile, head: JsonObject) -> bool:
     """Whether the provider can clear on its side, and the caller does not have it do so already."""
-    able = wire.name == _ANTHROPIC and known.server_edits
+    able = wire.name == ANTHROPIC and known.server_edits
     return able and not server_edits.asked_by_caller(head)
 
 
 def _drop_block(wire: AnyWire, known: ModelProfile, head: JsonObject) -> DropBlock:
     """Whether the provider can leave out thinking whose prefix has changed."""
-    if wire.name != _ANTHROPIC or not known.preserved_thinking:
+    if wire.name != ANTHROPIC or not known.preserved_thinking:
         return "no"
     return server_edits.drop_block(head, known.name)
-
-
-def _costs(known: ModelProfile) -> CacheCosts | None:
-    """What a cached token costs, where there are marks and a long lifetime to choose."""
-    if known.write_long is None or not known.ttl_long:
-        return None
-    return CacheCosts(known.read, known.write, known.write_long, known.ttl_short, known.ttl_long)
 
 
 def head_of(
@@ -245,7 +216,7 @@ def head_of(
     if wire.name == "openai_responses":
         # The session sends the whole history, so the provider need not keep a copy of it.
         head.setdefault("store", False)
-    if options.layout and known.provider == "openai" and wire.name != _ANTHROPIC:
+    if options.layout and known.provider == "openai" and wire.name != ANTHROPIC:
         head.setdefault("prompt_cache_key", cache_key(head))
     return head
 

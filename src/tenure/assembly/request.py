@@ -42,10 +42,12 @@ class Request(dict[str, Any]):
         self._count = outgoing.count
         self._changed = changed
         # The copy grows in place when messages follow, so its length was noted.
-        request = wire.request(self._head, outgoing.copy.sent(outgoing.count))
-        for index, message in changed.items():
-            request[wire.key][index] = message
-        super().__init__(request)
+        sent = outgoing.copy.sent(outgoing.count)
+        if changed:
+            sent = [*sent]
+            for index, message in changed.items():
+                sent[index] = message
+        super().__init__(wire.request(self._head, sent))
 
     @property
     def body(self) -> bytes:

@@ -56,6 +56,9 @@ class SessionMeter(Meter, Protocol):
         """An upper bound on the view's tokens without counting any text: the last reported usage
         plus the byte bounds of what was appended since."""
 
+    def likely_before(self, index: int, plan: Plan) -> int:
+        """The size of the view in front of message `index`, counted or not: no text is read."""
+
     def sync(self, transcript: Transcript) -> int:
         """Counts what was appended since the last call; the largest arrival among it, tokens."""
 

@@ -198,8 +198,14 @@ def _remember(turn: Turn, response_id: str, output: Sequence[Mapping[str, Any]])
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
-    """An item with its content as parts, and without the fields that change no prompt."""
+    """An item with its content as parts, and without the fields that change no prompt.
+
+    What a message says as a string is kept as one input_text part (`ResponseInputMessageItem`).
+    """
     kept = {key: value for key, value in item.items() if key not in ("status", "annotations")}
     if "role" in kept:
-        kept = {"type": "message", **kept, "content": as_blocks(kept.get("content"))}
+        content = kept.get("content")
+        if isinstance(content, str) and kept["role"] != "assistant":
+            content = [{"type": "input_text", "text": content}]
+        kept = {"type": "message", **kept, "content": as_blocks(content)}
     return kept

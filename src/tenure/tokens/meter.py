@@ -142,6 +142,17 @@ class SessionMeter:
         index = min(index, len(self._sums) - 1)
         return sum(self.overhead) + self._sums[index] - self._freed_sums[at]
 
+    def likely_before(self, index: int, plan: Plan) -> int:
+        """`before` where that was counted. Where no text was read yet: the share of the last report
+        that the bytes in front of the message have, or without a report their bound."""
+        if index < len(self._sums) and self._overhead is not None:
+            return self.before(index, plan)
+        bound = self._bytes[min(index, len(self._bytes) - 1)]
+        anchor = self._anchor
+        if anchor is None or self._disproved():
+            return bound
+        return round(anchor.prompt * bound / max(1, self._bytes[anchor.length]))
+
     def resident(self, plan: Plan) -> int:
         """Estimated tokens of the whole view, anchored on the last report."""
         freed = self._freed(plan)
