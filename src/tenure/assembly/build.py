@@ -23,6 +23,7 @@ from tenure.assembly.exact import (
 )
 from tenure.assembly.marking import ANTHROPIC, Marker, as_cached, cache_costs
 from tenure.assembly.request import Request
+from tenure.assembly.stable import head_notes, late_of, opening
 from tenure.assembly.writes import Writes
 from tenure.core import recall
 from tenure.core.budget import MIN_OUTPUT, Budget
@@ -47,7 +48,6 @@ from tenure.wire import server_edits
 from tenure.wire.breakpoints import cache_key
 from tenure.wire.detect import AnyWire, wire_for
 from tenure.wire.layout import LaidOut, lay_out
-from tenure.wire.layout_late import late_message
 from tenure.wire.layout_tools import ordered_tools
 
 _MAX_TOKENS = {"max_completion_tokens", "max_output_tokens"}
@@ -70,7 +70,8 @@ class Options:
     `delegate` lets the provider clear old results on its side where an edit of ours would cost the
     model its thinking. `pending` are calls that wait on purpose: nobody answers them in the tool's
     stead. `strict_alternation` and `id_pattern` (a regular expression) are for hosts that want user
-    and assistant in turn, or call ids of one shape. `clock` gives unix seconds.
+    and assistant in turn, or call ids of one shape. `layout` puts tools in one order and says volatile system text
+    late; at OpenAI's it also sets breakpoints and a cache key. `clock` gives unix seconds.
     """
 
     wire: str = ""
@@ -148,6 +149,7 @@ def build(head: JsonObject, options: Options) -> Built:
         terms=_terms(head, known, options),
         delegates=options.delegate and _delegates(wire, known, head),
         drop_block=_drop_block(wire, known, head),
+        opening=opening if options.layout and wire.name != ANTHROPIC else None,
         costs=cache_costs(wire.name, known, head, layout=options.layout),
         long_profile=known.with_(write=known.write_long or known.write, ttl_short=known.ttl_long),
     )
@@ -240,10 +242,11 @@ def begin(head: JsonObject, options: Options) -> tuple[Built, Started]:
     laid = lay_out(head) if options.layout else LaidOut(head, (), (), (), ())
     built = build(laid.head, options)
     settings: dict[str, Any] = {name: getattr(options, name) for name in _SETTINGS}
-    if laid.late:
-        text = "\n".join(late.text for late in laid.late)
-        settings["late"] = late_message(built.wire.name, text)
-        settings["notes"] = [*(late.words for late in laid.late), *laid.notes]
+    late = late_of(laid, built.wire.name)
+    if late is not None:
+        settings["late"] = late
+    if options.layout and (notes := head_notes(laid)):
+        settings["notes"] = notes
     model = str(head["model"])
     first = Started(built.wire.name, model, laid.head, token_hex(8), options.clock(), settings)
     return built, first

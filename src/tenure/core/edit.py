@@ -45,7 +45,8 @@ class Reason:
     """Why an edit was made, in words and numbers.
 
     `about` says what went, e.g. "result of Read src/app.py".
-    `when` is one of "forced", "pays", "cold", "arrival". Tokens are estimates; `price` is what
+    `when` is one of "forced", "pays", "cold", "arrival", "layout" (volatile text that is said late).
+    Tokens are estimates; `price` is what
     the edit costs once and `saves` what it saves per later step, both in units of the base input
     price of one token. `weighed` are the ways to do it among which was chosen, where there were
     several; of a batch, its first edit tells.

@@ -10,6 +10,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from tenure.core import delegation
 from tenure.core.budget import Budget
@@ -42,6 +43,15 @@ from tenure.core.view import View, apply
 _MOST_BYTES_A_TOKEN = 24
 
 
+class Opening(NamedTuple):
+    """What becomes of the system messages that a conversation begins with: edits that take volatile
+    text out, the message that says it late, and notes of what stays."""
+
+    edits: tuple[Edit, ...] = ()
+    late: JsonObject | None = None
+    stays: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a session is made of; the composition root fills it in."""
@@ -59,6 +69,8 @@ class Parts:
     delegates: bool = False
     # Whether the provider can leave out thinking whose prefix has changed.
     drop_block: DropBlock = "no"
+    # Lays out the system messages that the conversation begins with.
+    opening: Callable[[Transcript, Plan, SessionMeter, str], Opening] | None = None
     # What a cached token costs, where the lifetime of cache marks can be chosen.
     costs: CacheCosts | None = None
     # The profile while marks ask for the long lifetime.

@@ -15,7 +15,7 @@ from tenure.core import delegation, recall, refusals
 from tenure.core.command import CountExactly, Flow, SaveRecords, Uncounted
 from tenure.core.edit import Edit, Weighed
 from tenure.core.explain import Explanation, Occupancy
-from tenure.core.fold import Outgoing, SessionFold
+from tenure.core.fold import Opening, Outgoing, SessionFold
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.plan import Plan
 from tenure.core.policy import Weighs
@@ -112,7 +112,7 @@ class SessionMachine(SessionFold):
         return tuple(policy.ways(self.situation(cold=False)))
 
     def _notes(self) -> tuple[str, ...]:
-        moved = tuple(map(str, self.settings.get("notes") or ()))
+        moved = tuple(map(str, self.settings.get("notes") or ())) + self._opening().stays
         if self._delegates != self.parts.delegates:
             ignored = "the provider did not clear what it was asked to, so the session edits itself"
             moved = (*moved, ignored)
@@ -165,10 +165,21 @@ class SessionMachine(SessionFold):
 
     def _say_late(self, at: float) -> Flow[None]:
         """Says once, behind what was said so far, what was moved out of the stable part."""
-        late = self.settings.get("late")
-        if not late or self.step or any(m.data == late for m in self.transcript.messages):
+        if self.step:
             return
-        yield from self.commit(Appended(Message(late, origin=Origin.HARNESS), at))
+        records: list[Record] = []
+        late = self.settings.get("late")
+        if late and not any(m.data == late for m in self.transcript.messages):
+            records.append(Appended(Message(late, origin=Origin.HARNESS), at))
+        laid = self._opening()
+        if laid.late:
+            records.append(PlanChanged(laid.edits, (), at))
+            records.append(Appended(Message(laid.late, origin=Origin.HARNESS), at))
+        yield from self.commit(*records)
+
+    def _opening(self) -> Opening:
+        lay = self.parts.opening
+        return lay(self.transcript, self.plan, self.parts.meter, self.nonce) if lay else Opening()
 
     def _planned(self, at: float) -> Flow[Sequence[Record]]:
         """The records of a new request: the edits it needs, and itself."""
