@@ -17,11 +17,12 @@ import pytest
 
 from tenure import AsyncSession, Options, Session
 from tenure.core.message import JsonObject
-from tenure.core.record import Requested, decode, encode
+from tenure.core.protocols import DEFAULT_SCOPE
+from tenure.core.record import Reported, Requested, decode, encode
 from tenure.errors import BudgetError, ConfigError
 from tenure.storage.in_memory import InMemoryStore
 from tenure.testing import Failure, ModelServer
-from tests.assembly.apis import ANTHROPIC, APIS, CHAT, RESPONSES, Api
+from tests.assembly.apis import ANTHROPIC, APIS, CHAT, RESPONSES, Api, content_of, errand
 from tests.assembly.stores import SlowStore
 
 WITH_ENDPOINT = pytest.mark.parametrize("api", [ANTHROPIC, RESPONSES], ids=lambda api: api.wire)
@@ -492,3 +493,46 @@ def test_a_stored_count_is_read_again() -> None:
     for counting in ("", "the provider counted 5 input tokens"):
         record = Requested(1, 5, 2.0, 100, exact=bool(counting), counting=counting)
         assert decode(encode(record)) == record
+
+
+# -- in a loop -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("api", "thinking"),
+    [(ANTHROPIC, "hm, let me see"), (ANTHROPIC, ""), (RESPONSES, "")],
+    ids=["what the provider clears", "anthropic_messages", "openai_responses"],
+)
+def test_a_counted_request_is_as_large_as_the_provider_then_says(api: Api, thinking: str) -> None:
+    store = InMemoryStore()
+    with (
+        ModelServer(errand(25, thinking=thinking)) as server,
+        api.client(server.url) as client,
+    ):
+        session = Session(
+            api.model,
+            max_tokens=900,
+            tools=[api.tool],
+            options=api.options(window=16_000, count=client, store=store, name="s"),
+        )
+        session.user("mend it")
+        while True:
+            session.reply(api.create(client, session.request()))
+            if not session.calls:
+                break
+            session.results({c.id: content_of(c.input["path"], 1_000) for c in session.calls})
+        assert {r.status for r in server.requests} == {200}
+        asked = [r for r in server.requests if r.path == PATHS[api.wire]]
+        sent = [r for r in server.requests if r.generates]
+    records = store.read(DEFAULT_SCOPE, "s")
+    sizes = [(r.tokens, r.exact) for r in records if isinstance(r, Requested)]
+    said = [r.usage.prompt for r in records if isinstance(r, Reported) and r.usage]
+    exact = [(mine, theirs) for (mine, counted), theirs in zip(sizes, said, strict=True) if counted]
+    assert asked
+    assert exact
+    assert all(mine == theirs for mine, theirs in exact)
+    assert len(asked) < len(sent) / 2
+    if thinking:
+        managed = [r for r in asked if "context_management" in r.json]
+        assert managed
+        assert all("context-management-2025-06-27" in r.headers["anthropic-beta"] for r in managed)

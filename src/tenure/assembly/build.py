@@ -70,8 +70,9 @@ class Options:
     `delegate` lets the provider clear old results on its side where an edit of ours would cost the
     model its thinking. `pending` are calls that wait on purpose: nobody answers them in the tool's
     stead. `strict_alternation` and `id_pattern` (a regular expression) are for hosts that want user
-    and assistant in turn, or call ids of one shape. `layout` puts tools in one order and says volatile system text
-    late; at OpenAI's it also sets breakpoints and a cache key. `clock` gives unix seconds.
+    and assistant in turn, or call ids of one shape. `layout` puts tools in one order and says
+    volatile system text late; at OpenAI's it also sets breakpoints and a cache key. `clock` gives
+    unix seconds.
     """
 
     wire: str = ""
