@@ -296,6 +296,24 @@ def test_the_callers_twelve_hours_are_counted_with_when_deciding_whether_the_cac
         assert session._machine._is_cold(at + 2 * HOUR) is cold
 
 
+@OPENAI
+@pytest.mark.parametrize(
+    ("options", "cache"), [({"layout": False}, None), ({}, {"ttl": "30m"}), ({}, None)]
+)
+def test_a_cache_counts_as_living_long_only_where_the_requests_ask_for_it(
+    api: Api, options: dict[str, Any], cache: JsonObject | None
+) -> None:
+    now = [0.0]
+    session = session_of(api, options={**options, "clock": lambda: now[0]}, cache=cache)
+    for _ in range(8):
+        session.user("More. " * 400)
+        body = session.request().body
+        session.cancel()
+        now[0] += 2 * HOUR
+    assert session._machine._is_cold(now[0]) is (b'"12h"' not in body)
+    assert (b'"12h"' in body) is (not options and cache is None)
+
+
 # -- the minimum ---------------------------------------------------------------------------------
 
 
