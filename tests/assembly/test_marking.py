@@ -284,6 +284,35 @@ def test_a_lifetime_of_the_callers_own_stays(api: Api) -> None:
     assert max(read) == 0
 
 
+@pytest.mark.parametrize(
+    ("system", "top", "cold"),
+    [
+        ("5m", "", True),
+        ("1h", "", False),
+        ("1h", "1h", False),
+        ("1h", "5m", True),
+        ("", "1h", False),
+    ],
+)
+def test_the_lifetimes_of_the_callers_own_marks_say_when_the_cache_is_cold(
+    system: str, top: str, cold: bool
+) -> None:
+    def mark(ttl: str) -> JsonObject:
+        return {"cache_control": {"type": "ephemeral", "ttl": ttl}} if ttl else {}
+
+    now = [0.0]
+    blocks = [{"type": "text", "text": RULES, **mark(system)}]
+    options = ANTHROPIC.options(clock=lambda: now[0])
+    session = Session(ANTHROPIC.model, max_tokens=500, system=blocks, options=options, **mark(top))
+    for _ in range(6):
+        session.user("More. " * 400)
+        body = session.request().body
+        assert body.count(b"cache_control") == bool(system) + bool(top)
+        session.cancel()
+        now[0] += 900
+    assert session._machine._is_cold(now[0]) is cold
+
+
 def test_the_callers_twelve_hours_are_counted_with_when_deciding_whether_the_cache_is_cold() -> (
     None
 ):
@@ -305,6 +334,7 @@ def test_a_cache_counts_as_living_long_only_where_the_requests_ask_for_it(
 ) -> None:
     now = [0.0]
     session = session_of(api, options={**options, "clock": lambda: now[0]}, cache=cache)
+    body = b""
     for _ in range(8):
         session.user("More. " * 400)
         body = session.request().body

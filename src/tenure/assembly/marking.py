@@ -32,8 +32,8 @@ def has_points(wire: str, model: ModelProfile) -> bool:
 
 
 def as_cached(wire: str, model: ModelProfile, head: JsonObject) -> ModelProfile:
-    """The profile at the lifetime that the caller has chosen for all of a request's breakpoints."""
-    if not has_points(wire, model) or chosen_lifetime(head) != "12h":
+    """The profile at the lifetime that the caller has chosen for what the request caches."""
+    if not _chosen(wire, model, head) <= {"1h", "12h"}:
         return model
     return model.with_(write=model.write_long or model.write, ttl_short=model.ttl_long)
 
@@ -44,9 +44,21 @@ def cache_costs(
     """What a cached token costs, where it is ours to set marks and to choose their lifetime."""
     if model.write_long is None or not model.ttl_long:
         return None
-    if wire != ANTHROPIC and not (layout and has_points(wire, model) and not chosen_lifetime(head)):
+    able = wire == ANTHROPIC or (layout and has_points(wire, model))
+    if not able or _chosen(wire, model, head) != _NONE:
         return None
     return CacheCosts(model.read, model.write, model.write_long, model.ttl_short, model.ttl_long)
+
+
+_NONE = frozenset({""})
+
+
+def _chosen(wire: str, model: ModelProfile, head: JsonObject) -> frozenset[str]:
+    """The lifetimes that the caller has chosen in the head; only "" where it is left to us."""
+    if wire == ANTHROPIC:
+        own = [mark for _, mark in marks.own_marks(head, ())]
+        return frozenset(str(mark.get("ttl") or "5m") for mark in own) or _NONE
+    return frozenset({chosen_lifetime(head)}) if has_points(wire, model) else _NONE
 
 
 class Marker:
