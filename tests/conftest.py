@@ -1,7 +1,7 @@
 """Hypothesis profiles and the fixtures that every test may use.
 
-Invariant: the profile is chosen by HYPOTHESIS_PROFILE, else `ci` under CI, else `default`; only
-`default` and `fuzz` draw fresh examples, so that a submission is not refused by luck.
+Invariant: the profile is chosen by HYPOTHESIS_PROFILE, else it is `test`, whose examples are the
+same each time: nobody's tests fail by luck. Only `fuzz` draws fresh ones.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from tests.shared import absent, find_shared, shared_path
 _SLOW_MACHINE = [HealthCheck.too_slow]
 
 settings.register_profile(
-    "default", max_examples=40, deadline=None, suppress_health_check=_SLOW_MACHINE
-)
-settings.register_profile(
-    "ci",
+    "test",
     max_examples=60,
     deadline=None,
     derandomize=True,
@@ -38,9 +35,7 @@ settings.register_profile(
     phases=list(Phase),
     suppress_health_check=_SLOW_MACHINE,
 )
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
-)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tenure.core.message import JsonObject, json_bytes
@@ -64,6 +64,13 @@ def test_planning_again_changes_nothing(
 
 
 @given(heads, messages)
+@example(
+    {"system": "rules", "cache_control": {"type": "ephemeral", "ttl": "5m"}},
+    [
+        {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": LONG}]},
+        {"role": "user", "content": "  "},
+    ],
+)
 def test_without_places_a_legal_request_is_the_very_one(
     head: JsonObject, turns: list[JsonObject]
 ) -> None:
