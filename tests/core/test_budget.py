@@ -55,6 +55,9 @@ def test_the_shares_add_up_to_the_window(
     assert b.headroom in (wanted, max(0, b.available // 4))
     # Whatever a request within the limit needs, a reply worth having fits beside it.
     assert b.least_output <= b.output_for(b.limit) <= max_tokens
+    # What may be sent at most leaves the smallest acceptable reply, and not a token more is let by.
+    assert b.limit <= b.most
+    assert b.least_output <= b.output_for(b.most) <= max_tokens
 
 
 @given(window=st.integers(2_000, 400_000), max_tokens=SIZES, prompt=st.integers(0, 500_000))
@@ -73,10 +76,25 @@ def test_a_request_never_asks_for_more_than_the_window(
 
 def test_case_070_max_tokens_makes_way_for_the_prompt() -> None:
     c = case_input("070")
+    window, prompt, least = c["context_window"], c["input_tokens"], c["min_output_tokens"]
+    options = Options(window=window, recall=False)
+    session = Session("claude-sonnet-4-5", max_tokens=c["max_tokens"], options=options)
+    session.user("keep all of this in mind: " + "one more word " * (prompt // 4), pinned=True)
+    session.request()
+    usage = {"input_tokens": prompt - 20, "output_tokens": 2}
+    text = {"type": "text", "text": "I will."}
+    session.reply({"role": "assistant", "content": [text], "usage": usage})
+    session.user("go on")
+    body = session.request()
+    used = session.explain().occupancy.used
+    assert prompt - 20 <= used <= prompt + 40
+    assert not session.explain().edits
+    assert least <= body["max_tokens"] <= window - prompt - MARGIN
+
+
+def test_a_reply_shorter_than_the_smallest_is_not_asked_for() -> None:
+    c = case_input("070")
     b = Budget(c["context_window"], c["max_tokens"], min_output=c["min_output_tokens"])
-    assert c["input_tokens"] > b.limit - 30_000
-    assert c["min_output_tokens"] <= b.output_for(c["input_tokens"])
-    assert b.output_for(c["input_tokens"]) <= c["context_window"] - c["input_tokens"] - MARGIN
     with pytest.raises(BudgetError, match="evict or compact first"):
         b.output_for(c["context_window"] - c["min_output_tokens"])
 
@@ -90,7 +108,7 @@ def test_every_request_leaves_room_for_the_max_tokens_it_asks_for(
     try:
         outgoing = table.request()
     except BudgetError:
-        assert words > table.machine.budget.limit - 100
+        assert words > table.machine.budget.most - 100
         return
     true = table.count(outgoing.view.messages)
     assert true + outgoing.max_tokens + MARGIN <= 100_000
@@ -132,8 +150,8 @@ def test_what_is_used_is_the_sum_of_system_tools_and_messages(
     part = table.machine.explain().occupancy
     assert (part.system, part.tools) == (system, tools)
     assert part.messages == said + 5
-    assume(abs(part.used - part.limit) > 1)
-    if part.used > part.limit:
+    assume(abs(part.used - table.machine.budget.most) > 1)
+    if part.used > table.machine.budget.most:
         with pytest.raises(BudgetError):
             table.request()
     else:
