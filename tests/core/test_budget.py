@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from tenure import Options, Session
 from tenure.core.budget import MARGIN, Budget
 from tenure.core.drive import drive
+from tenure.core.edit import Edit, Reason, Replace, Span
 from tenure.core.fork import fork
-from tenure.core.message import Message, Origin
+from tenure.core.message import JsonObject, Message, Origin, json_bytes
 from tenure.core.protocols import ToolCall
+from tenure.core.record import PlanChanged
 from tenure.core.usage import Usage
 from tenure.errors import BudgetError, ConfigError
 from tenure.testing.strategies import Result, Step
@@ -161,19 +163,62 @@ def test_what_is_used_is_the_sum_of_system_tools_and_messages(
 # -- 075: reports from before a change ------------------------------------------------------------
 
 
-def test_case_075_a_report_from_before_a_fork_is_not_used_again() -> None:
+def reported(table: Table, prompt: int) -> None:
+    """A reply to a new request, with the usage that the provider reports for it."""
+    table.request()
+    usage = {"input_tokens": prompt, "output_tokens": 1}
+    data = {"content": [{"type": "text", "text": "ok"}], "usage": usage}
+    table.run(table.machine.reply(data, table.now))
+
+
+def compacted(table: Table, summary: JsonObject) -> Edit:
+    """Puts the summary in the place of all that was said."""
+    whole = Span("m0", f"m{len(table.machine.transcript) - 1}")
+    before = table.machine.parts.meter.before(len(table.machine.transcript), table.machine.plan)
+    reason = Reason("test", "a summary", tokens_before=before, tokens_after=table.count([summary]))
+    edit = Replace(whole, (json_bytes(summary),), reason, handle="t-1")
+    table.run(table.machine.commit(PlanChanged((edit,), (), table.now)))
+    return edit
+
+
+@pytest.mark.parametrize("ours", [5_000, 60_000, 150_000])
+def test_case_075_a_report_from_before_a_compaction_is_not_used_again(ours: int) -> None:
+    """However far our own count of what was compacted was from that report."""
+    c = case_input("075")
+    # The whole input may be the threshold; a reply of 1,000 tokens and the margin come on top.
+    table = Table("anthropic_messages", c["threshold"] + 1_000 + MARGIN)
+    assert table.machine.budget.limit == c["threshold"]
+    table.user("x" * 4 * min(ours, 100_000), pinned=True)
+    reported(table, c["last_reported_input_tokens"])
+    table.user("x" * 4 * max(0, ours - 100_000) or "on", pinned=True)
+    assert table.machine.explain().occupancy.used > c["threshold"]
+    summary, after = c["messages_after"]
+    edit = compacted(table, summary)
+    table.run(table.machine.append([Message(after, origin=Origin.USER)], table.now))
+    true = table.count(c["messages_after"])
+    assert true <= table.machine.explain().occupancy.used <= 30 * true
+    outgoing = table.request()
+    assert outgoing.view.plan.edits == (edit,)
+    assert outgoing.view.messages == c["messages_after"]
+    # Nor is what that compaction freed taken off the next report.
+    reported_now = true + 3
+    table.run(table.machine.cancel(table.now))
+    reported(table, reported_now)
+    grown = table.count([table.machine.transcript.messages[-1].data])
+    assert abs(table.machine.explain().occupancy.used - reported_now - grown) <= 1 + grown
+    table.user("and on")
+    assert table.request().view.plan.edits == (edit,)
+
+
+def test_a_report_from_before_a_fork_is_not_used_in_it() -> None:
     c = case_input("075")
     table = Table("anthropic_messages", 200_000)
     table.user("x" * 4 * 5_000)
-    table.request()
-    data = {"content": [{"type": "text", "text": "ok"}],
-            "usage": {"input_tokens": c["last_reported_input_tokens"], "output_tokens": 1}}  # fmt: skip
-    table.run(table.machine.reply(data, 1.0))
-    assert table.machine.explain().occupancy.used > c["threshold"]
+    reported(table, c["last_reported_input_tokens"])
     other, _ = drive(fork(table.machine, table.parts(), "f", length=0, at=2.0), table.perform)
     for data in c["messages_after"]:
         table.run(other.append([Message(data, origin=Origin.USER)], 2.0))
-    assert other.explain().occupancy.used < 100
+    assert other.explain().occupancy.used == table.count(c["messages_after"])
     assert table.run(other.request(2.0)).view.plan.edits == ()
 
 

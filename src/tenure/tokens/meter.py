@@ -231,7 +231,7 @@ class SessionMeter:
         return before, total - before
 
     def _freed_by_index(self, edits: Iterable[Edit], plan: Plan) -> list[tuple[int, int]]:
-        """What each of a plan's edits frees, by message number; those in a span count with it."""
+        """What each of a plan's edits frees, by message number; a stand-in counts with the first."""
         return [pair for edit in edits for pair in self._edit_freed(edit, plan)]
 
     def _edit_freed(self, edit: Edit, plan: Plan) -> list[tuple[int, int]]:
@@ -251,7 +251,10 @@ class SessionMeter:
             if isinstance(target, Span):
                 first, last = target.bounds
                 if any((first, last) == (a, b) for a, b, _ in plan.spans):
-                    pairs.append((first, self._sums[last + 1] - self._sums[first] - after))
+                    # Message by message: a report may be of the first ones only.
+                    inside = range(first, last + 1)
+                    pairs += ((i, self._sums[i + 1] - self._sums[i]) for i in inside)
+                    pairs.append((first, -after))
             else:
                 block = self._transcript.block(target)
                 if not (plan.spans and plan.covered(block.index)):
