@@ -139,8 +139,16 @@ def test_case_069_system_and_tools_are_in_the_budget_and_told_apart() -> None:
     assert part.tools > 1_000
     assert part.used == part.system + part.tools + part.messages
     assert part.used > 0.5 * part.limit
+    # A text that fits beside neither, though it would fit alone.
+    text = "words " * (part.limit - part.used + 600)
     with pytest.raises(BudgetError, match="budget allows"):
-        session_of(c, "words and more " * (part.limit - part.used)).request()
+        session_of(c, text).request()
+    for without in ("system", "tools"):
+        alone = session_of({**c, without: "" if without == "system" else []}, text)
+        assert alone.request()["messages"][-1]["content"] == text
+    split = session_of(c, text).explain().occupancy
+    assert (split.system, split.tools) == (part.system, part.tools)
+    assert split.messages > part.limit - part.used
 
 
 @given(system=st.integers(0, 4_000), tools=st.integers(0, 4_000), said=st.integers(1, 4_000))
@@ -209,6 +217,18 @@ def test_case_075_a_report_from_before_a_compaction_is_not_used_again(ours: int)
     assert 0 < new <= 3 * said
     table.user("and on")
     assert table.request().view.plan.edits == (edit,)
+
+
+def test_a_small_report_after_a_compaction_is_believed() -> None:
+    """Though it is a small part of the one before, as what a gateway leaves out would be."""
+    c = case_input("075")
+    table = Table("anthropic_messages", 200_000)
+    table.user("x" * 4 * 100_000, pinned=True)
+    reported(table, c["last_reported_input_tokens"])
+    compacted(table, c["messages_after"][0])
+    table.user(c["messages_after"][1]["content"])
+    reported(table, table.count(c["messages_after"]))
+    assert table.machine.parts.meter.bound(table.machine.transcript) < 100
 
 
 def test_a_report_from_before_a_fork_is_not_used_in_it() -> None:
