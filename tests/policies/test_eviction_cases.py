@@ -16,7 +16,7 @@ from tenure.core.message import BlockKind, JsonObject, Message
 from tenure.core.protocols import ToolCall
 from tenure.core.record import PlanChanged
 from tenure.errors import BudgetError
-from tenure.policies import by_name
+from tenure.policies import by_name, names
 from tenure.policies.tombstone import tombstone
 from tenure.testing.strategies import Result, Step, log_text
 from tests.cases import case_input, expanded
@@ -262,6 +262,14 @@ def test_an_evicted_result_keeps_its_type_its_ids_and_its_flag(
 
 
 # -- 144: the kept end is whole --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", names())
+def test_case_144_nothing_is_cut_while_there_is_room(policy: str) -> None:
+    c = case_input("144")
+    table = Table("anthropic_messages", 6_000, make=lambda: by_name(policy))
+    loaded(table, c["messages"])
+    assert table.request().view.messages == c["messages"]
 
 
 @pytest.mark.parametrize("times", [1, 150])
