@@ -22,11 +22,11 @@ from tests.formats import is_chosen
 from tests.shared import absent, find_shared, shared_path
 
 _SLOW_MACHINE = [HealthCheck.too_slow]
-_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "test")
 
 settings.register_profile(
-    "default",
-    max_examples=40,
+    "test",
+    max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,
@@ -43,7 +43,7 @@ settings.register_profile(
 )
 settings.load_profile(_PROFILE)
 
-if settings.get_current_profile_name() == "default":
+if settings.get_current_profile_name() == "test":
     # Hypothesis also draws the literals of those modules that happen to be imported.
     for _module in pkgutil.walk_packages(tenure.__path__, "tenure."):
         if not _module.name.endswith("__main__"):

@@ -138,7 +138,7 @@ class SessionMachine(SessionFold):
         refusals.unready(self.transcript)
         yield from self._say_late(at)
         asked = self._asked
-        if asked and asked.length == len(self.transcript) and asked.tokens <= self.budget.limit:
+        if asked and asked.length == len(self.transcript) and asked.tokens <= self.budget.most:
             yield from self.commit(replace(asked, at=at))
         else:
             yield from self.commit(*(yield from self._planned(at)))
@@ -261,7 +261,7 @@ class SessionMachine(SessionFold):
 
     def _measure(self, plan: Plan) -> Flow[_Size]:
         """How large the view under a plan is: counted no closer than the decision needs."""
-        meter, limit = self.parts.meter, self.budget.limit
+        meter, limit, most = self.parts.meter, self.budget.limit, self.budget.most
         bound = meter.bound(self.transcript)
         if bound <= limit and self.budget.leaves_all(bound):
             counted = meter.counted == len(self.transcript)
@@ -269,7 +269,7 @@ class SessionMachine(SessionFold):
             return _Size(tokens, tokens, bound)
         self._sync()
         estimate, upper = meter.resident(plan), meter.upper(plan)
-        if estimate <= limit < upper:
+        if estimate <= limit < upper or estimate <= most < upper:
             # The counting endpoints check the rules as well, so the legal copy is counted.
             copy = self._mender.update(self._drafted(plan))
             wanted = delegation.wanted(plan, self.transcript)

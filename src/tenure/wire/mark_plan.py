@@ -77,7 +77,8 @@ def plan_marks(
     draft = _Draft(head, messages)
     notes: list[str] = []
     mine = [Spot(path, _is_long(mark), own=True) for path, mark in own_marks(head, messages, own)]
-    kept = _in_order(mine, _last_block(messages), rules, notes)
+    last = _walk_back(head, messages, len(messages))
+    kept = _in_order(mine, last, rules, notes)
     for before, after in zip(mine, kept, strict=True):
         if before != after:
             draft.put(after.path, {**draft.mark(after.path), "ttl": "1h" if after.long else "5m"})
@@ -85,7 +86,6 @@ def plan_marks(
     free = rules.most - len(spots)
     wanted = [p for p in dict.fromkeys(places) if 0 <= p <= len(messages)]
     taken = {spot.path for spot in spots}
-    last = _walk_back(head, messages, len(messages))
     if () in taken and last is not None:
         taken.add(last)  # The automatic mark stands there.
     for place in _ranked(wanted, messages, rules):
@@ -117,9 +117,8 @@ def plan_marks(
 def _in_order(
     spots: Sequence[Spot], last: Path | None, rules: MarkRules, notes: list[str]
 ) -> list[Spot]:
-    """The client's marks with lifetimes that never rise; `last` is the last block of all, whose
-    explicit mark must agree with the automatic one. Where the automatic mark walks back to an
-    earlier block, the API asks no such thing: five minutes may follow an hour."""
+    """The client's marks with lifetimes that never rise; `last` is the block that the automatic
+    mark stands on, whose explicit mark must agree with it."""
     last_long = max((n for n, spot in enumerate(spots) if spot.long), default=-1)
     short = False
     found: list[Spot] = []
@@ -222,14 +221,6 @@ def _walk_back(head: JsonObject, messages: Sequence[JsonObject], place: int) -> 
             if may_have(block) if key == "system" else _tool_may_have(block):
                 return (key, at)
     return None
-
-
-def _last_block(messages: Sequence[JsonObject]) -> Path | None:
-    """The last block of all, whether or not it may carry a mark; None when it's no block."""
-    content = messages[-1].get("content") if messages else None
-    if not is_array(content) or not content:
-        return None
-    return ("messages", len(messages) - 1, "content", len(content) - 1)
 
 
 def _tool_may_have(tool: Any) -> bool:
