@@ -15,6 +15,7 @@ from tenure.cost.prefix_tree import PrefixNode, Segment
 from tenure.wire.mark_plan import MarkRules, plan_marks, positions
 from tests.wire.marked import bare, body_of, heads, marks, messages, refusals
 
+pytestmark = pytest.mark.wire("anthropic_messages")
 U: dict[str, Any] = {"role": "user", "content": "go"}
 LONG = {"type": "ephemeral", "ttl": "1h"}
 
@@ -63,6 +64,7 @@ def test_planning_again_changes_nothing(
     assert plan.messages == {}
 
 
+@pytest.mark.fuzz
 @given(heads, messages)
 @example(
     {"system": "rules", "cache_control": {"type": "ephemeral", "ttl": "5m"}},
