@@ -18,7 +18,7 @@ help:
 	@echo "make test         run the tests (ARGS='-k word' picks some)"
 	@echo "make check        format, lint, strict types, import table, public names, docs"
 	@echo "make bench        print the figures that the README quotes"
-	@echo "make fuzz         run the properties marked fuzz with many examples"
+	@echo "make fuzz         draw fresh examples (FORMAT=anthropic|chat|responses MINUTES=10)"
 	@echo "make screenshot   take the README's picture of the demo report anew"
 	@echo "make record-demo  record the bundled session anew (Python 3.12 or newer, for ctok)"
 	@echo "make format       format the code and fix what lint can fix"
@@ -47,9 +47,10 @@ check: setup
 bench: setup
 	$(BIN)/python -m benchmarks $(ARGS)
 
-# Status 5 is pytest's "no test was selected".
+FORMAT ?=
+MINUTES ?= 10
 fuzz: setup
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n 2 -m fuzz $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/python -m scripts.fuzz --format "$(FORMAT)" --minutes $(MINUTES) $(ARGS)
 
 setup:
 	@$(PYTHON) scripts/setup_venv.py

@@ -1,46 +1,61 @@
 """Hypothesis profiles and the fixtures that every test may use.
 
-Invariant: the profile is chosen by HYPOTHESIS_PROFILE, else `ci` under CI, else `default`; only
-`default` and `fuzz` draw fresh examples, so that a submission is not refused by luck.
+Invariant: the tests draw the same examples whenever and in whatever order they are run, and write
+none down; only `HYPOTHESIS_PROFILE=fuzz` (`make fuzz`, and `--hypothesis-seed`) draws fresh ones.
 """
 
 from __future__ import annotations
 
 import os
+import pkgutil
 from collections.abc import Callable
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 
+import tenure
 from tests.browser import find_browser
+from tests.formats import is_chosen
 from tests.shared import absent, find_shared, shared_path
 
 _SLOW_MACHINE = [HealthCheck.too_slow]
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "test")
 
 settings.register_profile(
-    "default", max_examples=40, deadline=None, suppress_health_check=_SLOW_MACHINE
-)
-settings.register_profile(
-    "ci",
+    "test",
     max_examples=60,
     deadline=None,
     derandomize=True,
+    database=None,
     print_blob=True,
     suppress_health_check=_SLOW_MACHINE,
 )
 settings.register_profile(
     "fuzz",
-    max_examples=3_000,
+    max_examples=100,
     deadline=timedelta(seconds=30),
+    database=None,
     print_blob=True,
-    phases=list(Phase),
     suppress_health_check=_SLOW_MACHINE,
 )
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
-)
+settings.load_profile(_PROFILE)
+
+if settings.get_current_profile_name() == "test":
+    # Hypothesis also draws the literals of those modules that happen to be imported.
+    for _module in pkgutil.walk_packages(tenure.__path__, "tenure."):
+        if not _module.name.endswith("__main__"):
+            import_module(_module.name)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what concerns another wire format than the one being fuzzed."""
+    left_out = [item for item in items if not is_chosen(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if is_chosen(item)]
 
 
 @pytest.fixture(scope="session")

@@ -111,6 +111,5 @@ class Workspace:
             "USER": "dev",
             "LANG": "C.UTF-8",
             "COLUMNS": "100",
-            "HYPOTHESIS_PROFILE": "ci",
             **IDENTITY,
         }

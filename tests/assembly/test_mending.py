@@ -204,6 +204,7 @@ def test_calls_of_a_reply_still_wait_and_words_in_between_are_refused(api: Api) 
 BROKEN = st.sampled_from(["drop", "twice", "swap", "cut"])
 
 
+@pytest.mark.fuzz
 @ANY_API
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())

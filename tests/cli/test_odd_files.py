@@ -70,7 +70,7 @@ def test_of_a_file_with_several_conversations_each_without_a_reply_is_named(
     program: Program, tmp_path: Path
 ) -> None:
     asked, answered = {"role": "user", "content": "go"}, {"role": "assistant", "content": "hi"}
-    talks = [[asked, answered], [{"role": "user", "content": "anyone?"}], [answered, asked]]
+    talks = [[asked, answered], [{"role": "user", "content": "anyone?"}], [asked, asked]]
     path = tmp_path / "talks.jsonl"
     path.write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in talks))
     ran = program("forecast", path, "--json")

@@ -21,7 +21,7 @@ def nested(levels: int, wrap: Callable[[Any], Any]) -> Any:
     return value
 
 
-WRAPS = [lambda v: [v], lambda v: {"a": v}, lambda v: (0, v, "x"), lambda v: {"a": [], "b": v}]
+WRAPS = [lambda v: [v], lambda v: {"a": v}, lambda v: (0, v, "x"), lambda v: {"a": 0, "b": v}]
 
 
 @given(st.sampled_from(WRAPS), st.integers(0, 2 * MAX_NESTING))

@@ -182,8 +182,13 @@ class Laws(CommonLaws):
 
     def fits(self, outgoing: Outgoing) -> None:
         machine = self.table.machine
-        assert outgoing.tokens <= machine.budget.limit
-        assert machine.parts.meter.resident(machine.plan) <= machine.budget.limit
+        resident = machine.parts.meter.resident(machine.plan)
+        assert outgoing.tokens <= machine.budget.most
+        assert resident <= machine.budget.most
+        if max(outgoing.tokens, resident) > machine.budget.limit:
+            # The reply's share is touched only when all that may go is gone; the request that was
+            # decided then is a step by now.
+            assert least(self.table, tail_steps=3) * 1.25 > machine.budget.limit
         assert 0 < outgoing.max_tokens <= self.table.max_tokens
         assert outgoing.tokens + outgoing.max_tokens <= self.table.window
 
@@ -235,12 +240,12 @@ def _literal(text: str) -> str:
     return "".join(f"[{c}]" if c in ".(){}+*?$|" else "." if c in "\\[]^" else c for c in text)
 
 
-def least(table: Table) -> int:
+def least(table: Table, tail_steps: int = 2) -> int:
     """The fewest tokens a view can have without touching what must stay, from above: each block
     that may be edited counts with what may be left of it."""
     machine = table.machine
     situation = machine.situation(cold=False)
-    tail = tail_starts(situation, 2)
+    tail = tail_starts(situation, tail_steps)
     total = table.count([])
     for block in machine.transcript.all_blocks():
         size = Quarter().count(block).estimate
@@ -271,4 +276,4 @@ def refused_rightly(table: Table, error: BudgetError) -> None:
     """The law of BudgetError: what must stay really exceeds the limit."""
     drift = error.needed / max(1, table.count([]))
     assert drift > 0
-    assert least(table) * 1.25 > table.machine.budget.limit, "what may go would have been enough"
+    assert least(table) * 1.25 > table.machine.budget.most, "what may go would have been enough"

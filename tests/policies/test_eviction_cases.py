@@ -14,8 +14,10 @@ from tenure import Options, Session
 from tenure.core.fold import Outgoing
 from tenure.core.message import BlockKind, JsonObject, Message
 from tenure.core.protocols import ToolCall
+from tenure.core.record import PlanChanged
 from tenure.errors import BudgetError
 from tenure.policies import by_name, names
+from tenure.policies.tombstone import tombstone
 from tenure.testing.strategies import Result, Step, log_text
 from tests.cases import case_input, expanded
 from tests.policies.play import FRAME, Quarter, Table, raws
@@ -94,6 +96,11 @@ def is_fair(table: Table, outgoing: Outgoing, given_results: dict[str, str]) -> 
         assert max(whole, default=0) <= max(kept) + 200, "a large one was kept whole"
 
 
+def room_is_used(table: Table, outgoing: Outgoing) -> None:
+    """What was too large keeps about half of what a request may hold."""
+    assert table.count(outgoing.view.messages) >= 0.4 * table.machine.budget.limit
+
+
 def test_case_139_many_sub_agents_are_shortened_fairly() -> None:
     c = expanded(case_input("139"))
     table = Table("anthropic_messages", c["context_window"])
@@ -102,6 +109,7 @@ def test_case_139_many_sub_agents_are_shortened_fairly() -> None:
     outgoing = table.request()
     is_fair(table, outgoing, texts)
     assert any(v != texts[k] for k, (v, _) in shown(table, outgoing).items())
+    room_is_used(table, outgoing)
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -212,18 +220,23 @@ def _skeleton(value: Any) -> Any:
 
 
 def test_case_142_a_cleared_result_is_still_a_result() -> None:
+    """The case's own result, which no policy would clear for its size, cleared by the edit itself."""
     c = case_input("142")
-    content = c["messages"][2]["content"][0]
-    rows = {**content, "content": [{"type": "text", "text": content["content"][0]["text"] * 40}]}
-    table = Table("anthropic_messages", make=lambda: by_name("clear-every-step"))
-    table.watched.policy.keep = c["keep_recent_results"]  # type: ignore[attr-defined]
-    messages = [*c["messages"][:2], {"role": "user", "content": [rows]}, c["messages"][3]]
-    loaded(table, [*messages, {"role": "user", "content": "and now?"}])
+    table = Table("anthropic_messages")
+    loaded(table, [*c["messages"], {"role": "user", "content": "and now?"}])
+    machine = table.machine
+    machine.explain()  # Counts, as a decision does.
+    (block,) = (b for b in machine.transcript.all_blocks() if b.kind is BlockKind.TOOL_RESULT)
+    situation = machine.situation(cold=False)
+    edit = tombstone(situation, block, "cleared", when="forced", policy="test", kept=())
+    table.run(machine.commit(PlanChanged((edit,), (), table.now)))
     outgoing = table.request()
+    given_result = c["messages"][2]["content"][0]
     sent = outgoing.view.messages[2]["content"][0]
     assert {k: v for k, v in sent.items() if k != "content"} == {
-        "type": "tool_result", "tool_use_id": "j1", "is_error": False,
-    }  # fmt: skip
+        k: v for k, v in given_result.items() if k != "content"
+    }
+    assert sent["content"] != given_result["content"]
     keeps_structure(table, outgoing, "j1")
 
 
@@ -252,13 +265,38 @@ def test_an_evicted_result_keeps_its_type_its_ids_and_its_flag(
 
 
 @pytest.mark.parametrize("policy", names())
-def test_case_144_a_result_in_the_kept_end_is_whole(policy: str) -> None:
+def test_case_144_nothing_is_cut_while_there_is_room(policy: str) -> None:
     c = case_input("144")
     table = Table("anthropic_messages", 6_000, make=lambda: by_name(policy))
     loaded(table, c["messages"])
+    assert table.request().view.messages == c["messages"]
+
+
+@pytest.mark.parametrize("times", [1, 150])
+@pytest.mark.parametrize("policy", ["tenure", "clear-every-step"])
+def test_case_144_a_result_in_the_kept_end_is_whole(policy: str, times: int) -> None:
+    """While older results must go; also with a body that is large enough to be worth evicting."""
+    c = case_input("144")
+    table = Table("anthropic_messages", 6_000, make=lambda: by_name(policy))
+    table.user("go")
+    for number in range(8):
+        table.request()
+        table.reply(Step(calls=(ToolCall(f"b{number}", "read", {"n": number}),)))
+        table.results([Result(log_text(number, 3_000))])
+    table.request()
+    table.reply(Step(text="read all"))
+    call, last = c["messages"][-2:]
+    body = last["content"][0]["content"] * times
+    last = {**last, "content": [{**last["content"][0], "content": body}]}
+    loaded(table, [*c["messages"][:-2], call, last])
     outgoing = table.request()
-    assert shown(table, outgoing)["w"] == ("whole body", False)
-    assert outgoing.view.messages[-1] == c["messages"][-1]
+    assert outgoing.view.plan.edits, "nothing was evicted"
+    assert shown(table, outgoing)["w"] == (body, False)
+    assert outgoing.view.messages[-1] == last
+    # One step later it was sent before, and is still in the kept end.
+    table.reply(Step(calls=(ToolCall("x", "read", {"n": 9}),)))
+    table.results([Result(log_text(9, 3_000))])
+    assert shown(table, table.request())["w"] == (body, False)
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -293,6 +331,7 @@ def test_case_145_a_result_larger_than_the_window_keeps_head_and_tail() -> None:
     outgoing = table.request()
     is_shortened(table, c["messages"][2]["content"][0]["content"], shown(table, outgoing)["f"][0])
     assert table.count(outgoing.view.messages) + outgoing.max_tokens <= c["context_window"]
+    room_is_used(table, outgoing)
     assert not table.wire.violations(outgoing.view.messages)
 
 

@@ -34,7 +34,7 @@ class ViewLaws:
     """Pass `look` as a replay's `watch`; then read what was found.
 
     `refused` are the views that BudgetError was raised for; `too_large` those that were not and do
-    not fit the window beside the reserved reply, `overshoot` the largest such excess in tokens;
+    not fit the window beside the reply asked for, `overshoot` the largest such excess in tokens;
     `broken` counts rules that a view breaks more often than the unedited messages; `lost` names
     user texts; `unstable` names edits that were sent once and are gone or spelled anew.
     """
@@ -81,8 +81,9 @@ class ViewLaws:
             self.refused += 1
             return
         # The limit keeps a margin for what estimates miss; what must hold is the window itself.
-        budget = run.machine.budget
-        excess = usage.prompt - (budget.window - budget.reserved_output)
+        asked = run.machine.outgoing
+        assert asked is not None
+        excess = usage.prompt + asked.max_tokens - run.machine.budget.window
         self.too_large += excess > 0
         self.overshoot = max(self.overshoot, excess)
 

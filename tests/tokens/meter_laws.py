@@ -34,11 +34,11 @@ class Incremental:
     edited: int = 0
     undone: int = 0
     anchored: int = 0
-    _last: tuple[Usage, int, Plan] | None = field(default=None)
+    _reports: list[tuple[Usage, int, Plan]] = field(default_factory=list)
 
     def play(self, recorded: Recorded, mix: Random) -> None:
         growing, plan = Transcript(recorded.wire), Plan()
-        meter, self._last = SessionMeter(self.counter, system=SYSTEM, tools=TOOLS), None
+        meter, self._reports = SessionMeter(self.counter, system=SYSTEM, tools=TOOLS), []
         for each in recorded.replies:
             _append(growing, each.arrivals)
             if mix.random() < 0.5:
@@ -51,8 +51,8 @@ class Incremental:
                 # Mostly near the count, at times far above (a client hides text) or absurd.
                 drift = mix.choice([0.9, 1.0, 1.2, 2.0, 0.01])
                 usage = Usage(fresh=int(meter.before(len(growing), plan) * drift) + 1)
-                self._last = usage, len(growing), plan
-                meter.report(*self._last)
+                self._reports.append((usage, len(growing), plan))
+                meter.report(*self._reports[-1])
                 self.anchored += 1
             _append(growing, each.messages)
 
@@ -80,8 +80,8 @@ class Incremental:
         copy = shorter(transcript, len(transcript))
         other = SessionMeter(self.counter, system=SYSTEM, tools=TOOLS)
         other.sync(copy)
-        if self._last is not None:
-            other.report(*self._last)
+        for report in self._reports:
+            other.report(*report)
         other.replan(plan)
         for index in range(len(transcript) + 1):
             assert meter.before(index, plan) == other.before(index, plan)

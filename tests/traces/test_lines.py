@@ -61,6 +61,21 @@ def test_nuls_before_a_record_are_taken_out_and_told() -> None:
     assert damage == {2: "16 NUL bytes taken out: the record is read"}
 
 
+@given(st.data())
+def test_no_nul_stays_in_a_record_wherever_the_run_stood_in_its_line(data: st.DataObject) -> None:
+    """The damaged line of case 134 with its run of NUL moved, into strings as well."""
+    first, damaged, last, _ = bytes.fromhex(case_input("134")["hex"]).split(b"\n")
+    run = damaged.count(b"\x00")
+    whole = data.draw(
+        st.sampled_from([damaged.strip(b"\x00"), dump({"n": 2, "t": "a text", "u": ["v"]})])
+    )
+    at = data.draw(st.integers(0, len(whole)))
+    line = whole[:at] + bytes(run) + whole[at:]
+    values, damage = read(b"\n".join([first, line, last, b""]))
+    assert values == [{"n": 1}, json.loads(whole), {"n": 3}]
+    assert damage == {2: f"{run} NUL bytes taken out: the record is read"}
+
+
 def test_a_record_behind_a_cut_one_and_both_of_a_welded_line_are_read() -> None:
     values, damage = read(case_input("135")["file_text"].encode())
     assert [value["id"] for value in values] == ["bb", "cc", "dd"]

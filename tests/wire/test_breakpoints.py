@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tenure.core.message import JsonObject, json_bytes
 from tenure.wire.breakpoints import KEY, OPTIONS, PointRules, cache_key, plan_breakpoints
 from tenure.wire.detect import WIRES
+from tests.formats import chosen
 from tests.wire.strategies import conversations
 
 U: dict[str, Any] = {"role": "user", "content": "go"}
@@ -22,7 +23,8 @@ def _found(messages: list[JsonObject]) -> int:
 
 
 @pytest.mark.fuzz
-@given(st.sampled_from(OPENAI).flatmap(lambda n: st.tuples(st.just(n), conversations(WIRES[n]))),
+@pytest.mark.wire(*OPENAI)
+@given(st.sampled_from(chosen(*OPENAI)).flatmap(lambda n: st.tuples(st.just(n), conversations(WIRES[n]))),
        st.sets(st.integers(0, 12)), st.sampled_from(["", "implicit", "explicit"]), st.booleans())  # fmt: skip
 def test_breakpoints_are_few_and_mean_nothing(
     made: tuple[str, list[JsonObject]], places: set[int], mode: str, long: bool

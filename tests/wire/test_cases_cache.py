@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tenure.core.marks import Marks
@@ -196,6 +196,7 @@ def test_case_043_an_hour_behind_five_minutes_is_taken_down_or_the_first_lifted(
 
 
 @pytest.mark.fuzz
+@pytest.mark.wire("anthropic_messages")
 @given(st.lists(st.sampled_from([None, SHORT, LONG]), max_size=4), st.booleans())
 def test_lifetimes_never_rise_and_no_mark_is_lost(given_marks: list[Any], lift: bool) -> None:
     turns = [
@@ -279,6 +280,7 @@ def test_case_056_a_fan_out_of_thirty_is_read_from_the_mark_before(runs: bool) -
 
 
 @pytest.mark.fuzz
+@pytest.mark.wire("anthropic_messages")
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=5), st.booleans())
 def test_whatever_fans_out_nothing_is_written_twice(fans: list[int], runs: bool) -> None:
     turns: list[JsonObject] = [{"role": "user", "content": "Check hosts."}]
@@ -326,7 +328,25 @@ def test_case_050_clearing_at_every_request_is_dearer_than_not_clearing() -> Non
     assert len(table.machine.plan.edits) == 0
 
 
-@given(st.integers(5, 20), st.integers(500, 4_000), st.integers(1, 3))
+@given(st.integers(2, 30), st.integers(20, 6_000), st.integers(1, 4))
+@example(20, 3_699, 1)  # The last size at which clearing is dearer,
+@example(20, 3_700, 1)  # the same price to the token,
+@example(20, 3_701, 1)  # and the first at which it pays.
+def test_clearing_at_every_request_pays_only_when_the_reads_saved_outweigh_the_rewriting(
+    turns: int, size: int, keep: int
+) -> None:
+    """All that stands is written anew at each request that clears one more result: the head, the
+    tombstones, what is kept. What is saved is reading the cleared results and the rest once."""
+    extra = 0.0
+    for turn in range(keep + 1, turns + 1):
+        rewritten = 3_000 + 20 * (turn - keep) + (keep - 1) * size
+        extra += 1.25 * rewritten - 0.1 * (3_000 + (turn - 1) * size)
+    assert _billed(turns, size, keep) - _billed(turns, size, None) == pytest.approx(extra, abs=1e-6)
+
+
+# From 19 turns of 3,900 tokens on it begins to pay: the session is no longer short.
+@given(st.integers(5, 18), st.integers(500, 4_000), st.integers(1, 3))
+@example(18, 4_000, 1)
 def test_clearing_at_every_request_never_pays_in_a_short_session(
     turns: int, size: int, keep: int
 ) -> None:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from tenure.core.message import Message, Origin
 from tenure.errors import RequestError
 from tenure.wire.detect import WIRES, AnyWire
+from tests.formats import any_wire
 from tests.wire.corpus import NAMES, body
 from tests.wire.strategies import JSON, conversations, spelled
 
-WIRE = st.sampled_from(list(WIRES.values()))
+WIRE = any_wire()
 
 
 @st.composite

@@ -102,6 +102,7 @@ def test_a_recorded_reply_that_is_streamed_in_any_pieces_is_the_reply(
     assert seen >= {BlockKind.TEXT, BlockKind.TOOL_CALL, BlockKind.THINKING}
 
 
+@pytest.mark.fuzz
 @PER_WIRE
 @given(data=st.data(), seed=SEEDS)
 def test_a_generated_reply_that_is_streamed_in_any_pieces_is_the_reply(

@@ -51,12 +51,12 @@ def _head(format: str, turn: int) -> dict[str, Any]:
 
 def _send(server: ModelServer, format: str, request: dict[str, Any]) -> Any:
     if format == "anthropic_messages":
-        client = anthropic.Anthropic(base_url=server.url, api_key="any", max_retries=0)
-        return client.messages.create(**request)
-    sdk = openai.OpenAI(base_url=server.openai_url, api_key="any", max_retries=0)
-    if format == "openai_chat":
-        return sdk.chat.completions.create(**request)
-    return sdk.responses.create(**request)
+        with anthropic.Anthropic(base_url=server.url, api_key="any", max_retries=0) as client:
+            return client.messages.create(**request)
+    with openai.OpenAI(base_url=server.openai_url, api_key="any", max_retries=0) as sdk:
+        if format == "openai_chat":
+            return sdk.chat.completions.create(**request)
+        return sdk.responses.create(**request)
 
 
 def _laid_out(server: ModelServer, format: str) -> list[int]:

@@ -14,6 +14,7 @@ from tenure.core.transcript import Transcript
 from tenure.errors import PlanError, RequestError
 from tenure.wire.detect import WIRES, AnyWire
 from tenure.wire.values import is_harness
+from tests.formats import any_wire
 from tests.wire.corpus import NAMES, body
 from tests.wire.strategies import JSON, conversations
 
@@ -160,7 +161,7 @@ def test_the_origin_of_a_message_goes_by_its_role_and_its_blocks() -> None:
 
 
 @pytest.mark.fuzz
-@given(st.sampled_from(list(WIRES.values())), st.dictionaries(
+@given(any_wire(), st.dictionaries(
     st.sampled_from(["role", "content", "tool_calls", "type", "output", "call_id", "summary", "arguments"]),
     JSON | st.sampled_from(["user", "assistant", "tool", "message", "reasoning", "function_call", "text"])
     | st.lists(st.dictionaries(st.sampled_from(["type", "text", "id", "content", "tool_use_id", "function"]),
@@ -235,9 +236,7 @@ def test_changed_reasoning_speaks_as_text() -> None:
     assert json.loads(body) == {"type": "text", "text": "so it is 5173"}
 
 
-@given(
-    st.sampled_from(list(WIRES.values())).flatmap(lambda w: st.tuples(st.just(w), conversations(w)))
-)
+@given(any_wire().flatmap(lambda w: st.tuples(st.just(w), conversations(w))))
 def test_every_result_finds_the_call_that_it_answers(
     made: tuple[AnyWire, list[JsonObject]],
 ) -> None:

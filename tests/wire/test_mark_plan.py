@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tenure.core.message import JsonObject, json_bytes
@@ -15,6 +15,7 @@ from tenure.cost.prefix_tree import PrefixNode, Segment
 from tenure.wire.mark_plan import MarkRules, plan_marks, positions
 from tests.wire.marked import bare, body_of, heads, marks, messages, refusals
 
+pytestmark = pytest.mark.wire("anthropic_messages")
 U: dict[str, Any] = {"role": "user", "content": "go"}
 LONG = {"type": "ephemeral", "ttl": "1h"}
 
@@ -63,7 +64,15 @@ def test_planning_again_changes_nothing(
     assert plan.messages == {}
 
 
+@pytest.mark.fuzz
 @given(heads, messages)
+@example(
+    {"system": "rules", "cache_control": {"type": "ephemeral", "ttl": "5m"}},
+    [
+        {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": LONG}]},
+        {"role": "user", "content": "  "},
+    ],
+)
 def test_without_places_a_legal_request_is_the_very_one(
     head: JsonObject, turns: list[JsonObject]
 ) -> None:

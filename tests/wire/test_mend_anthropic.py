@@ -15,6 +15,7 @@ from tenure.core.message import JsonObject
 from tenure.wire.mend_common import cleaned, lost_json
 from tests.wire.anthropic_broken import JUNK, WIRE, broken, legal, mendable, words_of
 
+pytestmark = pytest.mark.wire("anthropic_messages")
 TERMS: list[dict[str, Any]] = [
     {},
     {"strict_alternation": True},

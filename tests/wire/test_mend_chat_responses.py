@@ -13,12 +13,14 @@ from tenure.core.legal import Terms
 from tenure.core.message import JsonObject
 from tenure.testing import chat_rules, responses_rules
 from tenure.testing.refusal import Asked, Ledger, Refusal, Rules
-from tenure.wire.detect import WIRES, AnyWire
+from tenure.wire.detect import AnyWire
+from tests.formats import any_wire
 from tests.wire.broken import FOREIGN, TERMS, broken, mended_twice, outgoing, words_of
 from tests.wire.strategies import conversations
 
-OPENAI = [WIRES["openai_chat"], WIRES["openai_responses"]]
-AnyOpenAI = st.sampled_from(OPENAI)
+OPENAI = ("openai_chat", "openai_responses")
+AnyOpenAI = any_wire(*OPENAI)
+pytestmark = pytest.mark.wire(*OPENAI)
 LEGAL = AnyOpenAI.flatmap(lambda w: st.tuples(st.just(w), conversations(w, open_end=True)))
 SERVER = {
     "openai_chat": ("messages", chat_rules.RULES),

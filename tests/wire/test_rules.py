@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tenure.core.message import JsonObject
 from tenure.wire.detect import WIRES, AnyWire
+from tests.formats import any_wire
 from tests.wire.corpus import NAMES, body
 from tests.wire.strategies import conversations
 
@@ -172,9 +173,7 @@ def test_a_violation_says_which_message_and_why() -> None:
 
 
 @pytest.mark.fuzz
-@given(
-    st.sampled_from(list(WIRES.values())).flatmap(lambda w: st.tuples(st.just(w), conversations(w)))
-)
+@given(any_wire().flatmap(lambda w: st.tuples(st.just(w), conversations(w))))
 def test_what_the_dialect_makes_breaks_no_rule(made: tuple[AnyWire, list[JsonObject]]) -> None:
     wire, messages = made
     assert wire.violations(messages) == []
@@ -182,9 +181,7 @@ def test_what_the_dialect_makes_breaks_no_rule(made: tuple[AnyWire, list[JsonObj
 
 @pytest.mark.fuzz
 @given(
-    st.sampled_from(list(WIRES.values())).flatmap(
-        lambda w: st.tuples(st.just(w), conversations(w))
-    ),
+    any_wire().flatmap(lambda w: st.tuples(st.just(w), conversations(w))),
     st.data(),
 )
 def test_a_result_that_goes_missing_is_noticed(

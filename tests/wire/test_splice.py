@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from tenure.core.message import JsonObject, Message, Origin, Path
 from tenure.errors import PlanError
 from tenure.wire.detect import WIRES, AnyWire
+from tests.formats import any_wire
 from tests.wire.corpus import NAMES, body
 from tests.wire.strategies import conversations, spelled
 
 A = WIRES["anthropic_messages"]
 CHAT = WIRES["openai_chat"]
 
-_MADE = st.sampled_from(list(WIRES.values())).flatmap(
+_MADE = any_wire().flatmap(
     lambda wire: st.tuples(st.just(wire), conversations(wire).flatmap(st.sampled_from))
 )
 _BODIES = st.sampled_from([None, b'"new"', b'{"n":[1e3, "\xc3\xa9"]}', b'{"s":"\xed\xa0\x80"}'])

@@ -15,6 +15,7 @@ from tenure.core.transcript import Transcript
 from tenure.core.view import apply
 from tenure.wire.detect import WIRES, AnyWire
 from tenure.wire.units import bound_together
+from tests.formats import any_wire
 from tests.wire.strategies import conversations
 
 WHY = Reason("test", "left out")
@@ -34,9 +35,7 @@ def _keys(transcript: Transcript, key: str) -> list[str]:
 
 @pytest.mark.fuzz
 @given(
-    st.sampled_from(list(WIRES.values())).flatmap(
-        lambda w: st.tuples(st.just(w), conversations(w))
-    ),
+    any_wire().flatmap(lambda w: st.tuples(st.just(w), conversations(w))),
     st.data(),
 )
 def test_dropping_what_is_bound_together_breaks_no_rule(

@@ -68,8 +68,16 @@ class Budget:
 
     @property
     def limit(self) -> int:
-        """The whole input a request may hold."""
+        """The whole input a request should hold: edits are made to keep it, with the reply's
+        share free."""
         ceiling = self.window - self.reserved_output - MARGIN
+        return min(ceiling, self.usable_window or ceiling)
+
+    @property
+    def most(self) -> int:
+        """The whole input a request may hold once all that may go is gone: the smallest acceptable
+        reply still fits beside it, and max_tokens is lowered to that."""
+        ceiling = self.window - self.least_output - MARGIN
         return min(ceiling, self.usable_window or ceiling)
 
     @property

@@ -255,7 +255,13 @@ class SessionFold:
 
     def _whole(self, usage: Usage) -> bool:
         """Whether a reported prompt can be all of it."""
-        return usage.prompt * _MOST_BYTES_A_TOKEN >= self.parts.meter.bound(self.transcript)
+        meter = self.parts.meter
+        most = meter.bound(self.transcript)
+        if self.plan.edits:
+            # The bound knows nothing of what edits freed, and is of the report before them.
+            self._sync()
+            most = min(most, meter.before(len(self.transcript), self.plan))
+        return usage.prompt * _MOST_BYTES_A_TOKEN >= most
 
     def _likely_usage(self) -> Usage:
         """The open request's usage where nothing is reported: what stood in front of the first

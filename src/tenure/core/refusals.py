@@ -76,14 +76,14 @@ def wrong_results(given: Mapping[str, Any], wanted: Collection[str]) -> None:
 
 
 def too_large(tokens: int, budget: Budget) -> None:
-    """A request that is over the limit with all that may go gone."""
-    if tokens > budget.limit:
+    """A request that has no room with all that may go gone, however short the reply."""
+    if tokens > budget.most:
         raise BudgetError(
-            f"the request needs about {tokens} input tokens and the budget allows {budget.limit}; "
+            f"the request needs about {tokens} input tokens and the budget allows {budget.most}; "
             "what is left may not be evicted: compact it, shorten the pinned text, or use a larger "
             "window",
             needed=tokens,
-            available=budget.limit,
+            available=budget.most,
         )
 
 

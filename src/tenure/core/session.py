@@ -156,7 +156,7 @@ class SessionMachine(SessionFold):
         refusals.unready(self.transcript)
         yield from self._say_late(at)
         asked = self._asked
-        if asked and asked.length == len(self.transcript) and asked.tokens <= self.budget.limit:
+        if asked and asked.length == len(self.transcript) and asked.tokens <= self.budget.most:
             yield from self.commit(replace(asked, at=at))
         else:
             yield from self.commit(*(yield from self._planned(at)))
@@ -191,7 +191,7 @@ class SessionMachine(SessionFold):
             over = Plan(edits).superseded(again)
             edits = (*(e for e in edits if e not in over), *again)
             size = yield from self._measure(self.plan.put(*edits), size)
-        if size.tokens > self.budget.limit >= 2 * size.estimate - size.upper:
+        if size.tokens > self.budget.most >= 2 * size.estimate - size.upper:
             # The estimate may err in this direction as well, and nothing more may go.
             size = yield from self._counted(self.plan.put(*edits), size)
         refusals.too_large(size.tokens, self.budget)
@@ -295,7 +295,7 @@ class SessionMachine(SessionFold):
     def _measure(self, plan: Plan, before: _Size | None = None) -> Flow[_Size]:
         """How large the view under a plan is: counted no closer than the decision needs. `before`
         is the exact size of the view that was too large, which this one was made from."""
-        meter, limit = self.parts.meter, self.budget.limit
+        meter, limit, most = self.parts.meter, self.budget.limit, self.budget.most
         bound = meter.bound(self.transcript)
         if bound <= limit and self.budget.leaves_all(bound):
             counted = meter.counted == len(self.transcript)
@@ -309,7 +309,8 @@ class SessionMachine(SessionFold):
             tokens = max(estimate, min(estimate + before.tokens - before.estimate, limit, upper))
             counting = before.counting
         size = _Size(tokens, estimate, upper, counting=counting)
-        return (yield from self._counted(plan, size)) if estimate <= limit < upper else size
+        near = estimate <= limit < upper or estimate <= most < upper
+        return (yield from self._counted(plan, size)) if near else size
 
     def _counted(self, plan: Plan, size: _Size) -> Flow[_Size]:
         """The size of a view as the provider counts it, or as it was where it does not."""

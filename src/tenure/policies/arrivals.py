@@ -1,12 +1,14 @@
 """Shortening what has just arrived when it does not fit.
 
-Invariant: only messages not sent yet are touched, so no cached prefix breaks; room is shared out
-fairly: no result is emptied to keep another one whole.
+Invariant: only messages not sent yet are touched, so no cached prefix breaks; what one reply asked
+for shares its room fairly: no result is emptied to keep another one whole. Of a whole history that
+was appended at once, the newest results are served first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import groupby
 
 from tenure.core.edit import Drop, Reason, Replace
 from tenure.core.message import Block, BlockKind, Origin
@@ -46,7 +48,7 @@ def shorten(
     room = _room(situation, blocks, sum(sizes), rest)
     if sum(sizes) <= room:
         return []
-    keep = fair_share(sizes, room)
+    keep = _newest_first(_replies(situation, blocks), sizes, room)
     return [
         shortened(situation, b, kept, f"{size} tokens did not fit", when="arrival", policy=policy)
         for b, size, kept in zip(blocks, sizes, keep, strict=True)
@@ -68,6 +70,31 @@ def _room(situation: Situation, blocks: Sequence[Block], size: int, rest: Plan |
     if size * scale > left:
         left = min(left, budget.limit * _KEEPS)
     return int(max(budget.headroom, left) / scale)
+
+
+def _replies(situation: Situation, blocks: Sequence[Block]) -> list[int]:
+    """How many messages of the model stand between the first message not sent and each block."""
+    messages, at, seen, counts = situation.transcript.messages, len(situation.steps), 0, list[int]()
+    for block in blocks:
+        seen += sum(m.origin is Origin.ASSISTANT for m in messages[at : block.index])
+        at = max(at, block.index)
+        counts.append(seen)
+    return counts
+
+
+def _newest_first(replies: Sequence[int], sizes: Sequence[int], room: int) -> list[int]:
+    """The shares of all: each reply's results take theirs before those of the reply before it, and
+    leave these the least that is kept."""
+    together = [list(run) for _, run in groupby(range(len(sizes)), key=lambda i: replies[i])]
+    older = sum(min(size, LEAST_KEPT) for size in sizes)
+    shares: list[int] = []
+    for run in reversed(together):
+        own = [sizes[i] for i in run]
+        older -= sum(min(size, LEAST_KEPT) for size in own)
+        kept = fair_share(own, room - older)
+        room -= sum(kept)
+        shares[:0] = kept
+    return shares
 
 
 def fair_share(sizes: Sequence[int], room: int) -> list[int]:

@@ -12,7 +12,8 @@ What the recording leaves open is filled in, the same way for every policy:
   tokenizer counts them. Where the file has system or tools they are counted, and the larger of the
   two figures is used.
 - *Times.* A request without a time comes 10 s after the one before; time never runs backwards.
-- *A first request without a message* can't be replayed: its reply counts as an arrival.
+- *A first request without a message*, of a file that begins with a reply or of a compaction whose
+  summary is in no row: a message that says so stands in for what was sent.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
-from tenure.core.message import BlockKind, JsonObject, Message
+from tenure.core.message import BlockKind, JsonObject, Message, Origin
 from tenure.core.protocols import Counter, SessionWire
 from tenure.core.transcript import Transcript
 from tenure.cost.models import ModelProfile, profile
@@ -34,6 +35,7 @@ from tenure.replay.trace import Step, Thread, Trace
 from tenure.tokens.families import family_of
 
 MISSING_RESULT = "no result was recorded: the call was interrupted"
+MISSING_START = "[tenure] what was said before the next reply is not in the recording"
 SECONDS_BETWEEN = 10.0
 """Between two requests when the file has no times."""
 
@@ -169,20 +171,13 @@ def _plain_sizes(models: Iterable[str], wire: SessionWire, counter_for: CounterF
 def _complete(thread: Thread, wire: SessionWire) -> Iterator[Step]:
     """The steps with a result for every call, and a message in the first request."""
     transcript = Transcript(wire)
-    early: tuple[Message, ...] = ()
-    begun = False
-    for step in thread.steps:
-        made = _missing(transcript, step.arrivals, wire)
-        for message in (*made, *step.arrivals, *step.reply):
+    for number, step in enumerate(thread.steps):
+        arrivals = (*_missing(transcript, step.arrivals, wire), *step.arrivals)
+        if not number and not arrivals:
+            said = {"role": "user", "content": MISSING_START}  # All three APIs spell it like this.
+            arrivals = (Message(said, origin=Origin.HARNESS),)
+        for message in (*arrivals, *step.reply):
             transcript.append(message)
-        arrivals = (*made, *step.arrivals)
-        if not arrivals and not begun:
-            # What was replied before anything was said comes with the first request instead.
-            early += step.reply
-            continue
-        if not begun:
-            arrivals = (*early, *arrivals)
-        begun = True
         yield replace(step, arrivals=arrivals)
 
 

@@ -71,10 +71,22 @@ def mark_order(asked: Asked) -> Iterator[Refusal]:
 def mark_automatic(asked: Asked) -> Iterator[Refusal]:
     """The automatic mark agrees with one that its block carries already."""
     automatic = asked.body.get("cache_control") or {}
-    last = as_blocks(asked.body["messages"][-1]["content"])[-1:] if automatic else []
-    for mark in filter(None, map(_mark_of, last)):
-        if (mark.get("ttl") or "5m") != (automatic.get("ttl") or "5m"):
-            yield invalid("cache_control: ttl differs from that of the last block's cache_control")
+    mark = _mark_of(_last_cacheable(asked.body)) if automatic else None
+    if mark and (mark.get("ttl") or "5m") != (automatic.get("ttl") or "5m"):
+        yield invalid("cache_control: ttl differs from that of the last block's cache_control")
+
+
+def _last_cacheable(body: Mapping[str, Any]) -> Any:
+    """The block that an automatic mark stands on: it walks back over those that may have none."""
+    for message in reversed(body["messages"]):
+        if message.get("clear_at") == "next_user_message":
+            continue
+        for block in reversed(as_blocks(message["content"])):
+            thinks = block.get("type") in ("thinking", "redacted_thinking")
+            blank = block.get("type") == "text" and not str(block.get("text") or "").strip()
+            if not (thinks or blank):
+                return block
+    return None
 
 
 def _marks(body: Mapping[str, Any]) -> list[Marked]:

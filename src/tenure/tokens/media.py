@@ -26,6 +26,7 @@ UNKNOWN_PICTURE = 1600
 # The text of a page (the middle of Anthropic's 1,500 to 3,000) and its picture, together.
 PDF_PAGE = 3000
 # PDFs keep their page list compressed as often as not; 50 KB a page is usual for text and figures.
+# Other documents that are no text, and films, cost by their size in the same way.
 PDF_BYTES_A_PAGE = 50_000
 # A document that is only named (URL, file id).
 UNKNOWN_DOCUMENT = 10 * PDF_PAGE
@@ -60,8 +61,8 @@ def picture_tokens(provider: str, *, width: int, height: int, detail: str = "aut
 def media_tokens(provider: str, source: Mapping[str, Any], *, family: Family | None = None) -> int:
     """Tokens of one media part, in any provider's spelling.
 
-    `source` is an Anthropic block or its `source` (base64, url, file, text, content), or an OpenAI
-    part (image_url, input_image, input_file, file, input_audio). Text inside documents is counted
+    `source` is an Anthropic block or its `source` (base64, url, file, text, content), an OpenAI part
+    (image_url, input_image, input_file, file, input_audio), or one of MCP (image, audio). Text inside documents is counted
     for `family`, by default the provider's newest.
     """
     family = family or family_of("gpt-5" if provider == "openai" else "claude")
@@ -96,6 +97,13 @@ class _Part:
                 return self._image_part(part)
             case "input_audio":
                 return self._audio_part(part)
+            case "image" | "audio" if isinstance(part.get("data"), str):  # as MCP spells them
+                media_type = str(part.get("mimeType") or f"{part['type']}/unknown")
+                return self._data(media_type, part["data"])
+            case "audio":
+                return UNKNOWN_AUDIO
+            case "image" if isinstance(part.get("url"), str):
+                return self._url(part["url"], wanted="image")
             case "input_file":
                 return self._file(part)
             case "file" if isinstance(part.get("file"), Mapping):
@@ -163,7 +171,7 @@ class _Part:
 
     def _data(self, media_type: str, data: str, *, detail: str = "auto") -> int:
         media_type = media_type.lower()
-        if media_type.startswith("image/"):
+        if media_type.startswith("image/") and media_type != "image/svg+xml":
             size = picture_size(data)
             if size is None:
                 return UNKNOWN_PICTURE
@@ -174,7 +182,12 @@ class _Part:
         if media_type == "application/pdf" or raw.startswith(b"%PDF"):
             pages = len(_PAGE.findall(raw)) or ceil(len(raw) / PDF_BYTES_A_PAGE)
             return max(1, pages) * PDF_PAGE
-        return self._text(raw.decode("utf-8", "replace"))
+        spoken = media_type.startswith("text/")
+        text = raw.decode("utf-8", "replace") if spoken else _words(raw)
+        if text is None:
+            # An office document, a film: no text of ours to count, so by its size.
+            return max(1, ceil(len(raw) / PDF_BYTES_A_PAGE)) * PDF_PAGE
+        return self._text(text)
 
     def _text(self, text: object) -> int:
         return self.family.count(text).estimate if isinstance(text, str) else 0
@@ -184,9 +197,19 @@ def _guess(wanted: str) -> str:
     return "application/pdf" if wanted == "document" else "image/unknown"
 
 
+def _words(raw: bytes) -> str | None:
+    """The text that the bytes are, None when they are no text."""
+    if b"\x00" in raw or not raw:
+        return None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
 def _audio(data: str) -> int:
     """By duration for WAV, whose header states its byte rate; else by size at 128 kbit/s."""
-    source = Base64Bytes(data)
+    source = Base64Bytes(data[url.end() :] if (url := _DATA_URL.match(data)) else data)
     head = source.read(0, 32)
     rate = AUDIO_BYTES_A_SECOND
     if head[:4] == b"RIFF" and head[8:12] == b"WAVE" and len(head) == 32:

@@ -2,7 +2,9 @@
 
 Invariant: a block is counted once in its life; the incremental totals equal those counted from
 scratch; nothing here raises, whatever the text. Without a report the total is a sum of estimates;
-with one it is the reported prompt plus the estimates of what changed since.
+with one it is the reported prompt plus what came since, in the provider's measure as far as that is
+known (`calibrate`), less what edits freed of it: of a prompt that our estimate does not explain they
+free their share, or a report from before a compaction would outlive it.
 """
 
 from __future__ import annotations
@@ -19,10 +21,7 @@ from tenure.core.plan import Plan
 from tenure.core.protocols import Count, Counter
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
-
-# A report under the estimate by more than this factor is not of the whole request: it is ignored.
-# One above it is believed (a client may hide much from us), but says nothing of our counting.
-_SANE = 3.0
+from tenure.tokens.calibrate import SANE, Calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,9 @@ class SessionMeter:
         self._bytes = [sum(counter.bound_text(t) for t in self._texts)]
         self._restored = 0
         self._anchor: _Anchor | None = None
+        self._calibration = Calibration()
+        # Reports whose messages were not all counted when the calibration was last asked.
+        self._unread: list[_Anchor] = []
         self._plan = Plan()
         self._freed_pairs: list[tuple[int, int]] = []
         self._freed_at: list[int] = []
@@ -100,7 +102,8 @@ class SessionMeter:
 
     def report(self, usage: Usage, length: int, plan: Plan) -> None:
         """Anchors on a reported prompt for the first `length` messages under `plan`."""
-        self._anchor = _Anchor(usage.prompt, length, self._freed(plan))
+        self._anchor = _Anchor(usage.prompt, length, sum(self._freed(plan, length)))
+        self._unread.append(self._anchor)
         self._restored = 0
 
     def replan(self, plan: Plan) -> None:
@@ -155,54 +158,67 @@ class SessionMeter:
 
     def resident(self, plan: Plan) -> int:
         """Estimated tokens of the whole view, anchored on the last report."""
-        freed = self._freed(plan)
-        known = self._known()
-        if known is None:
-            return sum(self.overhead) + self._sums[-1] - freed
-        anchor, scale = known
-        change = self._sums[-1] - self._sums[anchor.length] - (freed - anchor.freed)
-        return max(0, anchor.prompt + round(change * scale))
+        anchor = self._known()
+        if anchor is None:
+            return sum(self.overhead) + self._sums[-1] - sum(self._freed(plan, 0))
+        freed, freed_since = self._freed(plan, anchor.length)
+        since = self._sums[-1] - self._sums[anchor.length] - freed_since
+        gone = freed - anchor.freed
+        rate = self._rate(anchor) if gone > 0 else self._calibration.factor
+        return max(0, anchor.prompt + round(self._calibration.factor * since - rate * gone))
 
     def upper(self, plan: Plan) -> int:
         """An upper bound of `resident`, from the upper bounds of the texts."""
-        freed = self._freed(plan)
-        known = self._known()
-        if known is None:
-            return sum(c.upper for c in self._overhead_counts()) + self._uppers[-1] - freed
-        anchor, scale = known
-        change = self._uppers[-1] - self._uppers[anchor.length] - (freed - anchor.freed)
+        anchor = self._known()
+        if anchor is None:
+            texts = sum(c.upper for c in self._overhead_counts())
+            return texts + self._uppers[-1] - sum(self._freed(plan, 0))
+        freed, freed_since = self._freed(plan, anchor.length)
+        since = self._uppers[-1] - self._uppers[anchor.length] - freed_since
+        gone = freed - anchor.freed
         # What grows may grow by more than its estimate, what shrinks may shrink by less.
-        scale = max(1.0, scale) if change > 0 else min(1.0, scale)
-        return max(0, anchor.prompt + round(change * scale))
+        factor = self._calibration.factor
+        rate = min(1.0, factor, self._rate(anchor)) if gone > 0 else max(1.0, factor)
+        most = anchor.prompt + ceil(max(1.0, factor) * since - rate * gone)
+        return max(self.resident(plan), most)
 
     # -- small helpers -------------------------------------------------------------------------
 
-    def _known(self) -> tuple[_Anchor, float] | None:
-        """The last report and how it compares with the estimate; None without a usable one.
+    def _known(self) -> _Anchor | None:
+        """The last report; None without a usable one, and before what it is of was counted.
 
-        Worked out anew each time, so that it does not matter when the texts were counted.
+        What it says is worked out only then, so it does not matter when the texts were counted.
         """
-        scale = self._scale()
-        if self._anchor is None or scale is None or scale <= 1 / _SANE:
-            return None
-        return self._anchor, scale if scale < _SANE else 1.0
-
-    def _scale(self) -> float | None:
-        """The last report over the estimate of the same view; None before that was counted."""
         anchor = self._anchor
         if anchor is None or anchor.length >= len(self._sums):
             return None
-        estimate = sum(self.overhead) + self._sums[anchor.length] - anchor.freed
-        return anchor.prompt / max(1, estimate)
+        for each in self._unread:
+            self._calibration.add(each.prompt, self._estimate(each), each.freed)
+        self._unread.clear()
+        return None if anchor.prompt * SANE <= self._estimate(anchor) else anchor
+
+    def _estimate(self, anchor: _Anchor) -> int:
+        """Our own estimate of the view that was reported on."""
+        return max(1, sum(self.overhead) + self._sums[anchor.length] - anchor.freed)
+
+    def _rate(self, anchor: _Anchor) -> float:
+        """The provider's tokens that go with each of ours that an edit takes out of a reported view.
+
+        What the factor does not explain of the report is a hidden addition, which stays, as far as
+        that is certain, or else text that we count badly, which goes in its proportion.
+        """
+        factor, estimate = self._calibration.factor, self._estimate(anchor)
+        unexplained = anchor.prompt - factor * estimate
+        added = self._calibration.certainty if unexplained > 0 else 0.0
+        return factor + (1 - added) * unexplained / estimate
 
     def _disproved(self) -> bool:
-        scale = self._scale()
-        return scale is not None and scale <= 1 / _SANE
+        anchor = self._anchor
+        return anchor is not None and anchor.length < len(self._sums) and self._known() is None
 
     def _growth(self) -> float:
         """How much more than our count the provider may find in new text, as far as is known."""
-        known = self._known()
-        return max(1.0, known[1]) if known else 1.0
+        return max(1.0, self._calibration.factor) if self._known() else 1.0
 
     def _overhead_counts(self) -> tuple[Count, Count]:
         if self._overhead is None:
@@ -210,16 +226,23 @@ class SessionMeter:
             self._overhead = (system, tools)
         return self._overhead
 
-    def _freed(self, plan: Plan) -> int:
-        if plan is self._plan:
-            return self._freed_sums[-1]
-        added, removed = plan.diff(self._plan)
-        if removed or plan.spans:
-            return sum(freed for _, freed in self._freed_by_index(plan, plan))
-        return self._freed_sums[-1] + sum(f for _, f in self._freed_by_index(added, plan))
+    def _freed(self, plan: Plan, length: int) -> tuple[int, int]:
+        """What a plan's edits free of the first `length` messages, and of those behind them."""
+        pairs: Iterable[tuple[int, int]] = ()
+        before, total = self._freed_sums[bisect_left(self._freed_at, length)], self._freed_sums[-1]
+        if plan is not self._plan:
+            added, removed = plan.diff(self._plan)
+            if removed or plan.spans:
+                pairs, before, total = self._freed_by_index(plan, plan), 0, 0
+            else:
+                pairs = self._freed_by_index(added, plan)
+        for index, freed in pairs:
+            total += freed
+            before += freed if index < length else 0
+        return before, total - before
 
     def _freed_by_index(self, edits: Iterable[Edit], plan: Plan) -> list[tuple[int, int]]:
-        """What each of a plan's edits frees, by message number; those in a span count with it."""
+        """What each of a plan's edits frees, by message number; a stand-in counts with the first."""
         return [pair for edit in edits for pair in self._edit_freed(edit, plan)]
 
     def _edit_freed(self, edit: Edit, plan: Plan) -> list[tuple[int, int]]:
@@ -239,7 +262,10 @@ class SessionMeter:
             if isinstance(target, Span):
                 first, last = target.bounds
                 if any((first, last) == (a, b) for a, b, _ in plan.spans):
-                    pairs.append((first, self._sums[last + 1] - self._sums[first] - after))
+                    # Message by message: a report may be of the first ones only.
+                    inside = range(first, last + 1)
+                    pairs += ((i, self._sums[i + 1] - self._sums[i]) for i in inside)
+                    pairs.append((first, -after))
             else:
                 block = self._transcript.block(target)
                 if not (plan.spans and plan.covered(block.index)):

@@ -27,6 +27,7 @@ from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
 from tenure.wire.mend_anthropic import mend
+from tenure.wire.payload import other_lens, result_text
 from tenure.wire.replies import anthropic_usage, as_dict, refuse_error, without_nulls
 from tenure.wire.rules_anthropic import checker, violations
 from tenure.wire.rules_anthropic_table import RULES
@@ -40,9 +41,7 @@ from tenure.wire.values import (
     is_object,
     plain_json,
     result_content,
-    result_text,
     text_of,
-    without_media,
     wordless,
 )
 
@@ -180,7 +179,7 @@ class AnthropicMessages:
 
 def _lens(path: Path, block: Any, *, by_user: bool) -> Lens:
     if not is_object(block):
-        return Lens(path, BlockKind.OTHER, plain_json(block))
+        return other_lens(path, block)
     kind = text_of(block.get("type"))
     if kind == "text":
         return _text_lens(path, text_of(block.get("text")), by_user=by_user)
@@ -198,8 +197,7 @@ def _lens(path: Path, block: Any, *, by_user: bool) -> Lens:
         return Lens(path, BlockKind.THINKING, signed=True)
     if kind in {"image", "document"}:
         return Lens(path, BlockKind.MEDIA, media=(block,))
-    rest, media_list = without_media(block)
-    return Lens(path, BlockKind.OTHER, plain_json(rest), media=tuple(media_list))
+    return other_lens(path, block)
 
 
 def _text_lens(path: Path, text: str, *, by_user: bool) -> Lens:

@@ -20,6 +20,7 @@ class AnthropicAssembly:
 
     def __init__(self) -> None:
         self.done = False
+        self._begun = False
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
@@ -29,6 +30,7 @@ class AnthropicAssembly:
         """Takes in one event."""
         kind = event.get("type")
         if kind == "message_start" and is_object(event.get("message")):
+            self._begun = True
             self._message = {k: v for k, v in event["message"].items() if k != "usage"}
             self._replace_usage(event["message"].get("usage"))
         elif kind == "content_block_start" and is_object(event.get("content_block")):
@@ -42,7 +44,7 @@ class AnthropicAssembly:
 
     def reply(self) -> dict[str, Any]:
         """The message so far."""
-        if not self._message:
+        if not self._begun:
             return {}
         content = [self._block(index) for index in sorted(self._blocks)]
         usage = {"usage": dict(self._usage)} if self._usage else {}

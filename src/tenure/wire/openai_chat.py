@@ -26,6 +26,7 @@ from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
 from tenure.wire.mend_chat import mend
+from tenure.wire.payload import media_in, other_lens, result_text
 from tenure.wire.replies import as_dict, openai_usage, refuse_error, without_nulls
 from tenure.wire.rules_chat import RULES, checker, violations
 from tenure.wire.splice import splice
@@ -38,9 +39,7 @@ from tenure.wire.values import (
     is_array,
     is_harness,
     is_object,
-    plain_json,
     result_content,
-    result_text,
     text_of,
     wordless,
 )
@@ -58,6 +57,10 @@ _SIDE_TEXTS = {
     "reasoning": BlockKind.THINKING,
     "refusal": BlockKind.TEXT,
 }
+# Fields of a message that other lenses see, and names.
+_COUNTED = frozenset(
+    {*_SIDE_TEXTS, "role", "content", "name", "tool_calls", "tool_call_id", "function_call"}
+)
 
 
 class OpenAIChat:
@@ -81,14 +84,16 @@ class OpenAIChat:
     def lenses(self, data: JsonObject) -> Sequence[Lens]:
         """Reasoning, content, calls, in the order in which a model writes them."""
         role = text_of(data.get("role"))
+        beside = _media_lenses(data)
         if role in {"tool", "function"}:
-            return [_result_lens(data)] if "content" in data else []
+            return [_result_lens(data), *beside] if "content" in data else beside
         found = [
             Lens((field,), kind, data[field])
             for field, kind in _SIDE_TEXTS.items()
             if isinstance(data.get(field), str) and data[field]
         ]
         found += _content_lenses(data.get("content"), by_user=role == "user")
+        found += beside
         calls = data.get("tool_calls")
         for at, call in enumerate(calls if is_array(calls) else ()):
             found.append(_call_lens(("tool_calls", at), call))
@@ -237,12 +242,27 @@ def _part_lens(path: Path, part: Any, *, by_user: bool) -> Lens:
             return Lens(path, BlockKind.MEDIA, media=(part,))
         if kind in {"text", "refusal"} and isinstance(part.get(kind), str):
             return _text_lens(path, part[kind], by_user=by_user)
-    return Lens(path, BlockKind.OTHER, plain_json(part))
+    return other_lens(path, part)
 
 
 def _text_lens(path: Path, text: str, *, by_user: bool) -> Lens:
     origin = Origin.HARNESS if by_user and is_harness(text) else None
     return Lens(path, BlockKind.TEXT, text, origin=origin)
+
+
+def _media_lenses(data: JsonObject) -> list[Lens]:
+    """What gateways put beside the content: pictures a model made (`images`), a spoken reply."""
+    found: list[Lens] = []
+    for field, value in data.items():
+        if field in _COUNTED:
+            continue
+        media = media_in(value, field)
+        if field == "audio" and is_object(value) and not media:
+            # Named by its id: the API still has it.
+            media = [{"type": "input_audio", "input_audio": value}]
+        if media:
+            found.append(Lens((field,), BlockKind.OTHER, media=tuple(media)))
+    return found
 
 
 def _result_lens(data: JsonObject) -> Lens:
@@ -256,14 +276,14 @@ def _result_lens(data: JsonObject) -> Lens:
 
 def _call_lens(path: Path, call: Any) -> Lens:
     if not is_object(call):
-        return Lens(path, BlockKind.OTHER, plain_json(call))
+        return other_lens(path, call)
     custom, function = call.get("custom"), call.get("function")
     if is_object(custom):
         text, tool = text_of(custom.get("input")), text_of(custom.get("name"))
     elif is_object(function):
         text, tool = arguments_json(function.get("arguments")), text_of(function.get("name"))
     else:
-        return Lens(path, BlockKind.OTHER, plain_json(call))
+        return other_lens(path, call)
     return Lens(path, BlockKind.TOOL_CALL, text, id_of(call.get("id")), tool)
 
 

@@ -26,6 +26,7 @@ from tenure.errors import RequestError, UpstreamError
 from tenure.wire import meaning as meanings
 from tenure.wire.cut import Body, cut_body, head_parts, render_body
 from tenure.wire.mend_responses import mend
+from tenure.wire.payload import other_lens, result_text
 from tenure.wire.replies import as_dict, openai_usage, refuse_error, without_nulls
 from tenure.wire.rules_responses import RULES, checker, violations
 from tenure.wire.splice import splice
@@ -39,11 +40,8 @@ from tenure.wire.values import (
     is_array,
     is_harness,
     is_object,
-    plain_json,
     result_content,
-    result_text,
     text_of,
-    without_media,
     wordless,
 )
 
@@ -105,8 +103,7 @@ class OpenAIResponses:
         if kind == "reasoning":
             signed = bool(data.get("encrypted_content") or data.get("id"))
             return [Lens((), BlockKind.THINKING, _reasoning_text(data), signed=signed)]
-        rest, found = without_media(data)
-        return [Lens((), BlockKind.OTHER, plain_json(rest), media=tuple(found))]
+        return [other_lens((), data)]
 
     def call(self, block: Block, message: Message) -> ToolCall:
         """The tool call that a TOOL_CALL block is; arguments that are no JSON stay a string."""
@@ -236,7 +233,7 @@ def _part_lens(path: Path, part: Any, *, by_user: bool) -> Lens:
         for field in ("text", "refusal"):
             if isinstance(part.get(field), str):
                 return _text_lens(path, part[field], by_user=by_user)
-    return Lens(path, BlockKind.OTHER, plain_json(part))
+    return other_lens(path, part)
 
 
 def _text_lens(path: Path, text: str, *, by_user: bool) -> Lens:

@@ -19,9 +19,6 @@ MEDIA_TYPES = frozenset(
     {"image", "document", "image_url", "input_image", "input_file", "input_audio", "file", "audio"}
 )
 
-_NESTED_MEDIA = MEDIA_TYPES | {"computer_screenshot"}
-_MEDIA_FIELDS = frozenset({"source", "image_url", "file_data", "file", "input_audio"})
-
 
 def is_harness(text: str) -> bool:
     """True when the text is nothing but closed harness tags; a word beside them is the user's."""
@@ -81,42 +78,6 @@ def arguments_json(arguments: Any) -> str:
         return plain_json(json.loads(arguments))
     except (ValueError, RecursionError):
         return arguments
-
-
-def result_text(content: Any) -> tuple[str, tuple[JsonObject, ...]]:
-    """The text of a tool result and its media: text parts joined by newline, unknown ones as JSON."""
-    if isinstance(content, str):
-        return content, ()
-    if not is_array(content):
-        return ("" if content is None else plain_json(content)), ()
-    texts: list[str] = []
-    media: list[JsonObject] = []
-    for part in content:
-        if is_object(part) and isinstance(part.get("text"), str):
-            texts.append(part["text"])
-        elif is_object(part) and text_of(part.get("type")) in MEDIA_TYPES:
-            media.append(part)
-        else:
-            rest, inner = without_media(part)
-            texts.append(plain_json(rest))
-            media += inner
-    return "\n".join(texts), tuple(media)
-
-
-def without_media(value: Any) -> tuple[Any, list[JsonObject]]:
-    """The value with its pictures and documents taken out, and those, wherever they are nested."""
-    if is_array(value):
-        pairs = [without_media(item) for item in value]
-        return [rest for rest, _ in pairs], [m for _, found in pairs for m in found]
-    if not is_object(value):
-        return value, []
-    if text_of(value.get("type")) in _NESTED_MEDIA and _MEDIA_FIELDS & value.keys():
-        return {"type": value["type"]}, [value]
-    split = {key: without_media(item) for key, item in value.items()}
-    return (
-        {key: rest for key, (rest, _) in split.items()},
-        [m for _, found in split.values() for m in found],
-    )
 
 
 def at_path(data: Any, path: tuple[str | int, ...]) -> Any:
