@@ -68,3 +68,25 @@ def turns_of(draft: Sequence[Entry]) -> list[list[int]]:
             turns.append([number])
         role, broken = entry.role, False
     return turns
+
+
+# Blocks that go, by entry and place: the rule, and why.
+Gone = dict[tuple[int, int], tuple[str, str]]
+
+
+def without(draft: list[Entry], gone: Gone, notes: Notes) -> list[Entry]:
+    """The draft without these blocks, for these reasons."""
+    if not gone:
+        return draft
+    places: dict[int, set[int]] = {}
+    for (number, place), (rule, words) in sorted(gone.items()):
+        places.setdefault(number, set()).add(place)
+        notes.add(rule, draft[number].source, words, draft[number].blocks[place])
+    new: list[Entry] = []
+    for number, entry in enumerate(draft):
+        if number not in places:
+            new.append(entry)
+            continue
+        kept = [block for at, block in enumerate(entry.blocks) if at not in places[number]]
+        new += [entry.saying(kept)] if kept else []
+    return new

@@ -81,6 +81,7 @@ def mend_marks(
     draft: list[Entry], head: JsonObject, terms: Terms, notes: Notes
 ) -> tuple[list[Entry], JsonObject]:
     """At most as many marks as allowed, and those of an hour first."""
+    draft = _agreeing(draft, head.get(KEY), notes)
     spots = _spots(draft, _is_marked)
     own, top = len(head_marks(head)), head.get(KEY) is not None
     over = own + top + len(spots) - terms.most_marks
@@ -94,6 +95,22 @@ def mend_marks(
         draft = _swapped(draft, dict.fromkeys(gone, _unmarked))
         spots = [spot for spot in spots if spot not in set(gone)]
     return _ordered(draft, head, spots, notes)
+
+
+def _agreeing(draft: list[Entry], top: Any, notes: Notes) -> list[Entry]:
+    """The draft without a mark on its last block that lives longer or shorter than the automatic
+    one, which is one of that very block."""
+    block = draft[-1].blocks[-1] if draft and draft[-1].blocks else {}
+    mark = block.get(KEY)
+    if not is_object(top) or not is_object(mark) or _is_long(mark) == _is_long(top):
+        return draft
+    words = "the last block's own mark gave way to the automatic one"
+    notes.add("automatic-mark", draft[-1].source, words, mark)
+    return [*draft[:-1], draft[-1].saying([*draft[-1].blocks[:-1], _unmarked(block)])]
+
+
+def _is_long(mark: JsonObject) -> bool:
+    return mark.get("ttl") == "1h"
 
 
 def _without_marks(head: JsonObject, count: int, notes: Notes) -> JsonObject:

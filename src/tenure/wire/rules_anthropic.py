@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tenure.core.legal import Checker, Terms, Violation
 from tenure.core.message import JsonObject
@@ -130,6 +131,7 @@ class Walk:
         number, facts = self._last
         what = facts.items[-1].what if facts.items else OTHER
         calls = any(item.what == CALL for _, each in self._turn for item in each.items)
+        # A summary at the end is what the provider paused after: it goes on from there.
         if calls or what in {SERVER, SERVED, SUMMARY} or self._terms.head.get("compaction"):
             return
         if facts.blank_end:
@@ -156,6 +158,7 @@ class Walk:
             number = self._marks[-1][0] if self._marks else -1
             words = f"{total} cache marks, of {self._terms.most_marks} allowed"
             found.append(Violation("too-many-marks", number, words))
+        self._check_automatic(top, found)
         short = False
         placed = [*((-1, mark) for mark in self._head_marks), *self._marks]
         if top is not None:
@@ -165,6 +168,16 @@ class Walk:
                 words = "a mark of 1h stands behind one of 5m"
                 found.append(Violation("mark-order", number, words, mark.path))
             short = short or not mark.long
+
+    def _check_automatic(self, top: Any, found: list[Violation]) -> None:
+        """The top-level mark is one of the last block, which may have its own."""
+        if not is_object(top) or self._last is None or not self._marks:
+            return
+        number, mark = self._marks[-1]
+        last = ("content", len(self._last[1].items) - 1)
+        if (number, mark.path) == (self._last[0], last) and mark.long != (top.get("ttl") == "1h"):
+            words = "the last block's mark has another lifetime than the automatic one"
+            found.append(Violation("automatic-mark", number, words, mark.path))
 
     def _check_pictures(self, found: list[Violation]) -> None:
         terms, pictures = self._terms, self._pictures

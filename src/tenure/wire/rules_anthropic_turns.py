@@ -138,16 +138,25 @@ def _user(turn: Sequence[Numbered], before: Pending, judge: Judge) -> Pending:
 
 
 def _system(turn: Sequence[Numbered], before: Pending, judge: Judge) -> Pending:
-    if all(facts.exempt for _, facts in turn):
-        return before  # Only sets the effort; exempt from the rules of place.
-    number = next(number for number, facts in turn if not facts.exempt)
     waits = any(call in judge.waiting for call in before.calls)
+    for number, facts in turn:
+        for item in facts.items:
+            if item.what == RESULT:
+                words = f"result {item.id!r} stands in a system message"
+                judge.broken("orphan-result", number, words)
+    spoken = [number for number, facts in turn if not facts.exempt]
+    for number in spoken[1:]:
+        judge.broken("system-row", number, "a system message right behind another one")
     follows = before.role == "user" or before.served
-    if not waits and (not follows or judge.after != "assistant"):
+    if spoken and not waits and (not follows or judge.after != "assistant"):
         words = "a system message must stand between a user's turn and an assistant's"
-        judge.broken("system-place", number, words)
+        judge.broken("system-place", spoken[0], words)
+    elif not spoken and not waits and before.calls and judge.after == "user":
+        # It may stand anywhere else, but nothing stands between calls and their results.
+        words = "a system message stands between calls and their results"
+        judge.broken("system-place", turn[0][0], words)
     if judge.last:
-        _unanswered(before.calls, judge)
+        (_unanswered if spoken else _open_loop)(before.calls, judge)
     return before
 
 
