@@ -318,7 +318,8 @@ def test_arguments_that_are_no_json_are_never_an_empty_object(text: str) -> None
         expected: Any = json.loads(text)
     except ValueError:
         expected = text
-    assert visible_input(messages) == expected
+    # As text, since NaN equals nothing.
+    assert json.dumps(visible_input(messages)) == json.dumps(expected)
 
 
 @given(st.dictionaries(st.text(max_size=4), st.integers(), max_size=3) | st.lists(st.integers()))

@@ -33,7 +33,7 @@ def _partless(draft: list[Entry]) -> Gone:
     known: set[str] = set()
     repeated: set[str] = set()
     for number, entry in enumerate(draft):
-        if entry.role == "user" and waiting and not _only_results(entry):
+        if waiting and _interrupts(entry):
             _leave_out(waiting, gone)
         for place, block in enumerate(entry.blocks if entry.role == "assistant" else ()):
             kind, at = kind_of(block), (number, place)
@@ -51,7 +51,8 @@ def _partless(draft: list[Entry]) -> Gone:
                     words = f"a result of server call {call!r}, which is not before it"
                     again = call in repeated
                     gone[at] = ("server-call-repeated" if again else "server-result-alone", words)
-    if waiting and draft and not _may_wait(draft[-1]):
+    last = next((each for each in reversed(draft) if each.message["content"]), None)
+    if waiting and last is not None and last.role == "assistant" and not _is_paused(last):
         _leave_out(waiting, gone)
     return gone
 
@@ -69,16 +70,19 @@ def _respelled(draft: list[Entry], gone: Container[At], notes: Notes) -> list[En
     if all(is_server_id(block, pair_id(block.get(field))) for _, block, field in spots):
         return draft
     names = _names(spots)
-    new = list(draft)
+    changed: dict[int, list[JsonObject]] = {}
     for (number, place), block, field in spots:
         given = block.get(field)
         name = names[pair_id(given)]
         if name != given:
-            notes.add("server-call-id", new[number].source, f"its id is {name!r} here", given)
-            blocks = list(new[number].blocks)
-            blocks[place] = {**block, field: name}
-            new[number] = new[number].saying(blocks)
-    return new
+            notes.add("server-call-id", draft[number].source, f"its id is {name!r} here", given)
+            if number not in changed:
+                changed[number] = list(draft[number].blocks)
+            changed[number][place] = {**block, field: name}
+    return [
+        entry.saying(changed[number]) if number in changed else entry
+        for number, entry in enumerate(draft)
+    ]
 
 
 def _names(spots: list[tuple[At, JsonObject, str]]) -> dict[str, str]:
@@ -102,12 +106,13 @@ def _leave_out(waiting: dict[str, At], gone: Gone) -> None:
     waiting.clear()
 
 
-def _only_results(entry: Entry) -> bool:
-    return bool(entry.blocks) and all(kind_of(b) == "tool_result" for b in entry.blocks)
+def _interrupts(entry: Entry) -> bool:
+    """True for words in between; a system message that only sets the effort says nothing."""
+    if entry.role == "assistant" or not entry.message["content"]:
+        return False
+    return not entry.blocks or any(kind_of(block) != "tool_result" for block in entry.blocks)
 
 
-def _may_wait(entry: Entry) -> bool:
-    if entry.role != "assistant":
-        return entry.role == "system" or _only_results(entry)
+def _is_paused(entry: Entry) -> bool:
     kind = kind_of(entry.blocks[-1]) if entry.blocks else ""
     return kind in SERVER_CALLS or (is_server_result(kind) and kind != "tool_result")

@@ -46,19 +46,24 @@ def _at(draft: list[Entry], spot: Spot) -> JsonObject:
 
 
 def _swapped(draft: list[Entry], swaps: Mapping[Spot, Swap]) -> list[Entry]:
+    by_entry: dict[int, list[tuple[Path, Swap]]] = {}
+    for (number, path), swap in swaps.items():
+        by_entry.setdefault(number, []).append((path, swap))
     new = list(draft)
-    for spot, swap in swaps.items():
-        number, path = spot
-        entry = new[number]
-        block = swap(_at(new, spot))
-        if len(path) > 2:
-            outer = entry.blocks[int(path[1])]
-            parts = list(outer["content"])
-            parts[int(path[3])] = block
-            block = {**outer, "content": parts}
-        blocks = list(entry.blocks)
-        blocks[int(path[1])] = block
-        new[number] = entry.saying(blocks)
+    for number, changes in by_entry.items():
+        blocks = list(draft[number].blocks)
+        inner: dict[int, list[Any]] = {}
+        for path, swap in changes:
+            at = int(path[1])
+            if len(path) > 2:
+                if at not in inner:
+                    inner[at] = list(blocks[at]["content"])
+                inner[at][int(path[3])] = swap(inner[at][int(path[3])])
+            else:
+                blocks[at] = swap(blocks[at])
+        for at, parts in inner.items():
+            blocks[at] = {**blocks[at], "content": parts}
+        new[number] = draft[number].saying(blocks)
     return new
 
 
@@ -93,7 +98,7 @@ def mend_marks(
             mark = _at(draft, spot)[KEY]
             notes.add("too-many-marks", draft[spot[0]].source, "a cache mark was taken off", mark)
         draft = _swapped(draft, dict.fromkeys(gone, _unmarked))
-        spots = [spot for spot in spots if spot not in set(gone)]
+        spots = spots[len(gone) :]
     return _ordered(draft, head, spots, notes)
 
 

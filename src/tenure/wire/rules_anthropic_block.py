@@ -24,6 +24,8 @@ SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 KEY = "cache_control"
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
+# What the API may call a type of block that is not known here.
+_TYPE = re.compile(r"[A-Za-z0-9_.:-]+")
 _UNNAMED = re.compile(r"[^a-zA-Z0-9_-]")
 _COMPACTION = frozenset(
     {"type", "content", "signature", "encrypted_content", "tool_changes", KEY}
@@ -102,6 +104,10 @@ def sound_block(block: Any, place: Place) -> Sequence[JsonObject]:
     if not is_clean(block):
         place.fault("unsendable-text", "the block holds what JSON in UTF-8 cannot", block)
         block = cleaned(block)
+    kind = kind_of(block)
+    if not _TYPE.fullmatch(kind):
+        place.fault("block-shape", f"a block of the type {_brief(kind)}", block)
+        return _text(text_block(_json(block), block), place)
     role = _ROLE.get(kind, "")
     if not role and kind != "tool_result" and is_server_result(kind):
         role = "assistant"
