@@ -79,8 +79,8 @@ def _spoken(mix: Random, step: int) -> list[Body]:
     if mix.random() < 0.1:
         call = f"mcptoolu_{step}"
         use = {"name": "echo", "server_name": "s", "input": {}}
-        found = {"type": "mcp_tool_result", "tool_use_id": call, "is_error": False}
-        said += [{"type": "mcp_tool_use", "id": call, **use}, {**found, "content": "hello"}]
+        answer = {"type": "mcp_tool_result", "tool_use_id": call, "content": "hello"}
+        said += [{"type": "mcp_tool_use", "id": call, **use}, answer]
     if mix.random() < 0.1:
         said.append({"type": "hologram", "layers": [1e3, None]})
     return said

@@ -46,8 +46,9 @@ class Terms:
     """What decides, beside the messages, which rules a request must keep.
 
     `head` is the request without its messages. `pending` are call ids that wait on purpose (an
-    approval, a pause): nobody may answer them in the tool's stead. `made_by` says, by message
-    number, which model wrote a message where that is known: thinking of another one is foreign.
+    approval, a pause): nobody may answer them in the tool's stead. `made_by` says, by the number of
+    a message among those given (in a session: in its transcript), which model wrote it where that
+    is known: thinking of another one is foreign.
     `strict_alternation` is for hosts that want user and assistant in turn; `id_pattern` for hosts
     that take call ids of one shape only, `longest_id` for those that take others than the API's own
     most characters (0: any). `breakpoints` says that an OpenAI model knows explicit cache
