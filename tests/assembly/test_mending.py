@@ -201,6 +201,42 @@ def test_calls_of_a_reply_still_wait_and_words_in_between_are_refused(api: Api) 
         session.reply(api.create(client, session.request()))
 
 
+@ANY_API
+@given(
+    st.sampled_from(["\x00", "\ud83d", "\udc00\ud83d", "\x00\x00"]),
+    st.sets(st.sampled_from(["said", "found", "asked", "thought"]), min_size=1),
+)
+def test_what_no_json_can_carry_is_replaced_and_the_explanation_says_where(
+    api: Api, hostile: str, places: set[str]
+) -> None:
+    def text(place: str) -> str:
+        return f"{place}_before{hostile if place in places else ''}after"
+
+    thinking = {"type": "reasoning", "summary": [{"type": "summary_text", "text": text("thought")}]}
+    history = [
+        user(text("said")),
+        *([thinking] if api.wire == "openai_responses" else [assistant(text("thought"))]),
+        a_call(api, "c1", "a"),
+        a_result(api, "c1", text("found")),
+        assistant(text("asked")),
+        user("and now?"),
+    ]
+    session = session_of(api, history)
+    body = session.request().body
+    for spelled in (hostile[0], json.dumps(hostile[0])[1:-1]):
+        assert spelled.encode("utf-8", "surrogatepass") not in body
+    assert json.loads(body)  # It is UTF-8.
+    mends = session.explain().mends
+    assert {kept.mend.rule for kept in mends} == {"unsendable-text"}
+    assert len(mends) == len(places)
+    assert all(
+        "U+FFFD" in kept.mend.words and kept.source in str(session.explain()) for kept in mends
+    )
+    originals = "\n".join(session.recall(kept.handle) for kept in mends)
+    for place in places:
+        assert json.dumps(text(place))[1:-1] in originals
+
+
 def asked_twice(api: Api, call: str, first: str, second: str) -> dict[str, Any]:
     """A reply with two parallel calls of one id, as some gateways make them."""
     made = [a_call(api, call, path) for path in (first, second)]

@@ -13,6 +13,7 @@ from tenure.core.legal import Mend
 from tenure.core.message import JsonObject
 from tenure.wire.mend_common import lost_json
 from tenure.wire.rules_anthropic_block import Fault
+from tenure.wire.rules_anthropic_table import RULES
 from tenure.wire.values import is_array
 
 
@@ -50,7 +51,8 @@ class Notes:
 
     def keep(self, fault: Fault, source: int) -> None:
         """Takes note of the mend of what a message broke by itself."""
-        self.mends.append(Mend(fault.rule, source, fault.words, fault.lost))
+        words = f"{fault.words}; {RULES[fault.rule].mend}"
+        self.mends.append(Mend(fault.rule, source, words, fault.lost))
 
 
 def turns_of(draft: Sequence[Entry]) -> list[list[int]]:
