@@ -141,7 +141,9 @@ def test_ids_are_as_long_as_the_host_takes_them() -> None:
     assert ITEMS.violations([U, call, output]) == []
     longer = [U, {**call, "call_id": "c" * 65}, {**output, "call_id": "c" * 65}]
     assert {v.rule for v in ITEMS.violations(longer)} == {"id-shape"}
-    assert ITEMS.violations(longer, terms_of(profile("gemini-2.5-pro"), "gemini-2.5-pro", {})) == []
+    for other in ("gemini-2.5-pro", "qwen-of-some-host"):
+        assert ITEMS.violations(longer, terms_of(profile(other), other, {})) == []
+    assert ITEMS.violations(longer, terms_of(profile("gpt-99"), "gpt-99", {}))
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ _PICTURES, _PICTURES_SMALL_WINDOW = 600, 100
 def terms_of(known: ModelProfile, model: str, head: JsonObject) -> Terms:
     """The terms of requests of a model; `head` is the request without its messages.
 
-    Known models of other providers take call ids of any length, and those of OpenAI without a long
-    cache lifetime are older than explicit breakpoints (gpt-5.6).
+    Hosts of other models take call ids of any length (vLLM makes some of 46 characters), and known
+    models of OpenAI without a long cache lifetime are older than explicit breakpoints (gpt-5.6).
     """
-    by_openai = not known.known or known.provider == "openai"
+    by_openai = known.provider == "openai"
     small = known.known and known.context_window < _LARGE_WINDOW
     return Terms(
         model=model,
