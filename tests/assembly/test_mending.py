@@ -201,6 +201,77 @@ def test_calls_of_a_reply_still_wait_and_words_in_between_are_refused(api: Api) 
         session.reply(api.create(client, session.request()))
 
 
+@ANY_API
+@given(
+    st.sampled_from(["\x00", "\ud83d", "\udc00\ud83d", "\x00\x00"]),
+    st.sets(st.sampled_from(["said", "found", "asked", "thought"]), min_size=1),
+)
+def test_what_no_json_can_carry_is_replaced_and_the_explanation_says_where(
+    api: Api, hostile: str, places: set[str]
+) -> None:
+    def text(place: str) -> str:
+        return f"{place}_before{hostile if place in places else ''}after"
+
+    thinking = {"type": "reasoning", "summary": [{"type": "summary_text", "text": text("thought")}]}
+    history = [
+        user(text("said")),
+        *([thinking] if api.wire == "openai_responses" else [assistant(text("thought"))]),
+        a_call(api, "c1", "a"),
+        a_result(api, "c1", text("found")),
+        assistant(text("asked")),
+        user("and now?"),
+    ]
+    session = session_of(api, history)
+    body = session.request().body
+    for spelled in (hostile[0], json.dumps(hostile[0])[1:-1]):
+        assert spelled.encode("utf-8", "surrogatepass") not in body
+    assert json.loads(body)  # It is UTF-8.
+    mends = session.explain().mends
+    assert {kept.mend.rule for kept in mends} == {"unsendable-text"}
+    assert len(mends) == len(places)
+    assert all(
+        "U+FFFD" in kept.mend.words and kept.source in str(session.explain()) for kept in mends
+    )
+    originals = "\n".join(session.recall(kept.handle) for kept in mends)
+    for place in places:
+        assert json.dumps(text(place))[1:-1] in originals
+
+
+def asked_twice(api: Api, call: str, first: str, second: str) -> dict[str, Any]:
+    """A reply with two parallel calls of one id, as some gateways make them."""
+    made = [a_call(api, call, path) for path in (first, second)]
+    if api.wire == "openai_responses":
+        return {"output": made, "usage": {"input_tokens": 5, "output_tokens": 5}}
+    if api.wire == "openai_chat":
+        whole = {**made[0], "tool_calls": [m["tool_calls"][0] for m in made]}
+        usage = {"prompt_tokens": 5, "completion_tokens": 5}
+        return {"choices": [{"index": 0, "message": whole}], "usage": usage}
+    content = [m["content"][0] for m in made]
+    usage = {"input_tokens": 5, "output_tokens": 5}
+    return {"type": "message", "role": "assistant", "content": content, "usage": usage}
+
+
+@ANY_API
+@pytest.mark.parametrize("second", ["b", "a"])
+def test_parallel_calls_of_one_id_are_answered_one_by_one(api: Api, second: str) -> None:
+    with ModelServer([Reply("yes")]) as server, api.client(server.url) as client:
+        session = session_of(api, [user("go")])
+        session.request()
+        session.reply(asked_twice(api, "call_0", "a", second))
+        one, other = session.calls
+        assert one.id != other.id
+        assert (one.input, other.input) == ({"path": "a"}, {"path": second})
+        session.results({other.id: "of the second", one.id: "of the first"})
+        session.reply(api.create(client, session.request()))
+        sent = json.loads(server.requests[0].body)[session._built.wire.key]
+    said = json.dumps(sent)
+    assert said.index("of the first") < said.index("of the second")
+    assert "no result" not in said
+    ids = {lens.call_id for m in sent for lens in session._built.wire.lenses(m) if lens.call_id}
+    assert len(ids) == 2
+    assert not session.calls
+
+
 BROKEN = st.sampled_from(["drop", "twice", "swap", "cut"])
 
 

@@ -39,6 +39,7 @@ from tenure.core.session import SessionMachine
 from tenure.core.store import AsyncRecordStore, RecordStore
 from tenure.cost.models import ModelProfile, profile
 from tenure.cost.price import price
+from tenure.cost.terms import terms_of
 from tenure.errors import ConfigError, StoreError
 from tenure.policies import by_name
 from tenure.storage.in_memory import InMemoryStore
@@ -163,11 +164,9 @@ def build(head: JsonObject, options: Options) -> Built:
 
 def _terms(head: JsonObject, known: ModelProfile, options: Options) -> Terms:
     """What the rules of the wire depend on."""
-    return Terms(
-        model=known.name or str(head["model"]),
-        head=head,
+    return replace(
+        terms_of(known, known.name or str(head["model"]), head),
         pending=frozenset(options.pending),
-        preserved_thinking=known.preserved_thinking,
         strict_alternation=options.strict_alternation,
         id_pattern=options.id_pattern,
     )

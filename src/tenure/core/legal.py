@@ -46,10 +46,13 @@ class Terms:
     """What decides, beside the messages, which rules a request must keep.
 
     `head` is the request without its messages. `pending` are call ids that wait on purpose (an
-    approval, a pause): nobody may answer them in the tool's stead. `made_by` says, by message
-    number, which model wrote a message where that is known: thinking of another one is foreign.
+    approval, a pause): nobody may answer them in the tool's stead. `made_by` says, by the number of
+    a message among those given (in a session: in its transcript), which model wrote it where that
+    is known: thinking of another one is foreign.
     `strict_alternation` is for hosts that want user and assistant in turn; `id_pattern` for hosts
-    that take call ids of one shape only. `pictures` and `wide_pictures` are the most pictures of
+    that take call ids of one shape only, `longest_id` for those that take others than the API's own
+    most characters (0: any). `breakpoints` says that an OpenAI model knows explicit cache
+    breakpoints. `pictures` and `wide_pictures` are the most pictures of
     one request, and the most of them when one is wider or higher than `wide_side` pixels;
     `largest_side` is the most for any.
     """
@@ -62,6 +65,8 @@ class Terms:
     preserved_thinking: bool = False
     strict_alternation: bool = False
     id_pattern: str = ""
+    longest_id: int | None = None
+    breakpoints: bool = True
     most_marks: int = 4
     pictures: int = 600
     wide_pictures: int = 20

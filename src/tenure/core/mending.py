@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from tenure.core.legal import Mend, Terms, Violation
-from tenure.core.message import JsonObject, Message
+from tenure.core.message import JsonObject, Message, Origin, message_id
 from tenure.core.protocols import SessionWire
 from tenure.core.view import Entry, View
 
@@ -97,7 +97,10 @@ class Mender:
         self._wire = wire
         self._terms = terms
         self._nonce = nonce
-        self._checker = wire.checker(terms)
+        # Who made which message, by its id in the transcript, and by its number in the copy.
+        self._makers = {message_id(number): maker for number, maker in terms.made_by.items()}
+        self._made_by: dict[int, str] = {}
+        self._checker = wire.checker(self._numbered())
         # The rules that the last copy breaks: those that have no mend.
         self.violations: list[Violation] = []
         # What the checker saw last; it only grows at its end.
@@ -128,9 +131,11 @@ class Mender:
         for entry in fresh:
             self._copy.grow(entry)
         rules = self._wire.rules
+        self._renumber()
         self.violations = self._checker.check(self._copy.data, same)
         if any(rules[v.rule].mend for v in self.violations):
             self._mend()
+            self._renumber()
             self.violations = self._checker.check(self._copy.data)
         self._checked = self._copy.data
         return self._copy
@@ -145,17 +150,46 @@ class Mender:
 
     def _mend(self) -> None:
         old = self._copy
-        mended = self._wire.mend(old.data, replace(self._terms, head=old.head))
+        mended = self._wire.mend(old.data, replace(self._numbered(), head=old.head))
+        known = {id(message.data): message for message in old.messages}
         messages: list[Message] = []
         ends_of: list[int] = []
         for message, group in zip(old.messages, mended.groups, strict=True):
-            messages += [
-                message if new is message.data else _respelled(message, new) for new in group
-            ]
+            for new in group:
+                # One that was moved stands in the group of another.
+                same = message if new is message.data else known.get(id(new))
+                messages.append(same or self._respelled(message, new))
             ends_of.append(len(messages))
         ends = [ends_of[end - 1] if end else 0 for end in old.ends]
         kept = tuple(self._keep(mend, old.ends) for mend in mended.mends)
         self._copy = Copy(mended.head, messages, ends, (*old.mends, *kept))
+
+    def _respelled(self, message: Message, data: JsonObject) -> Message:
+        """What stands for a message: by the same hand, unless it is another's or was made up."""
+        given, seems = message.data, self._wire.origin(data)
+        alike = all(data.get(name) == given.get(name) for name in ("role", "type"))
+        if alike and (seems is message.origin or seems is not Origin.TOOL):
+            return Message(data, origin=message.origin, pinned=message.pinned)
+        return Message(data, origin=seems)
+
+    def _numbered(self) -> Terms:
+        """The terms of the copy: its messages have other numbers than those of the transcript."""
+        return replace(self._terms, made_by=dict(self._made_by)) if self._makers else self._terms
+
+    def _renumber(self) -> None:
+        """Sees to it that the check knows who made which message of the copy."""
+        if not self._makers:
+            return
+        made_by: dict[int, str] = {}
+        begin = 0
+        for entry, end in zip(self._entries, self._copy.ends, strict=True):
+            maker = next((self._makers[s] for s in entry.sources if s in self._makers), None)
+            if maker is not None:
+                made_by.update(dict.fromkeys(range(begin, end), maker))
+            begin = end
+        if made_by != self._made_by:
+            self._made_by = made_by
+            self._checker, self._checked = self._wire.checker(self._numbered()), None
 
     def _keep(self, mend: Mend, ends: Sequence[int]) -> Kept:
         source = "" if mend.message < 0 else self._source(mend.message, ends)
@@ -190,7 +224,3 @@ def _same(earlier: Sequence[Entry], later: Sequence[Entry]) -> int:
         if mine.message is not theirs.message and mine.message.raw != theirs.message.raw:
             return at
     return min(len(earlier), len(later))
-
-
-def _respelled(message: Message, data: JsonObject) -> Message:
-    return Message(data, origin=message.origin, pinned=message.pinned)

@@ -32,7 +32,7 @@ def in_between(transcript: Transcript, messages: Sequence[Message], since: int) 
 
     Calls before message number `since` came from a stored history, which is taken as it is.
     """
-    waiting = {call for call, block in transcript.open_calls.items() if block.index >= since}
+    waiting = {b.call_id for b in transcript.open_calls.values() if b.index >= since}
     for message in messages:
         if not waiting or nests_too_deep(message.data):  # `unreadable` refuses it, and says why
             return
@@ -53,7 +53,8 @@ def unready(transcript: Transcript) -> None:
         raise SessionError("nothing was said yet; call user() first", state="empty")
     if transcript.open_calls:
         raise SessionError(
-            f"the calls {[*transcript.open_calls]} wait for results; call results() first",
+            f"the calls {[b.call_id for b in transcript.open_calls.values()]} wait for results; "
+            "call results() first",
             state="calls pending",
         )
 

@@ -7,6 +7,7 @@ times and the handle nonce come in by argument.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -82,8 +83,21 @@ class SessionMachine(SessionFold):
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """Those of them that the user's own tools must answer."""
-        return tuple(c for c in self.pending if not self._ours(c))
+        """Those of them that the user's own tools must answer; each has an id of its own."""
+        return tuple(c._replace(id=name) for name, c in self._named() if not self._ours(c))
+
+    def _named(self) -> list[tuple[str, ToolCall]]:
+        """The calls that wait, by the ids that they are answered under: some gateways give parallel
+        calls one id."""
+        named: dict[str, ToolCall] = {}
+        seen: Counter[str] = Counter()
+        for call in self.pending:
+            seen[call.id] += 1
+            name = call.id if seen[call.id] == 1 else f"{call.id}_{seen[call.id]}"
+            while name in named:
+                name += "_"
+            named[name] = call
+        return [*named.items()]
 
     def explain(self) -> Explanation:
         """The current plan in words and numbers."""
@@ -244,14 +258,14 @@ class SessionMachine(SessionFold):
         refusals.wrong_results(given, {c.id for c in self.calls})
         answers: list[tuple[ToolCall, Any, bool]] = []
         records: list[Record] = []
-        for call in self.pending:
+        for name, call in self._named():
             if self._ours(call):
                 text, failed, cost = self._answer(call)
                 answers.append((call, text, failed))
                 if not failed:
                     records.append(Recalled(str(call.input["handle"]), cost, at))
             else:
-                answers.append((call, *given[call.id]))
+                answers.append((call, *given[name]))
         wire = self.parts.wire
         messages = [Message(m, origin=wire.origin(m)) for m in wire.results(answers)]
         refusals.unreadable(wire, messages, RequestError)

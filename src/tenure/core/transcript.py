@@ -6,6 +6,7 @@ beside the list are folds over it and cost constant time per block.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from hashlib import blake2b
 
@@ -22,9 +23,12 @@ class Transcript:
         self.messages: list[Message] = []
         self.blocks: list[tuple[Block, ...]] = []
         self.user_turns: list[int] = []
-        # Calls that wait for a result, and those that other words have passed by.
+        # Calls that wait for a result, by block key in their order, and which of them have an id.
         self.open_calls: dict[str, Block] = {}
-        self.passed_calls: dict[str, Block] = {}
+        self._open_ids: dict[str, deque[Block]] = {}
+        # Calls that other words have passed by: the newest of an id.
+        self._passed_ids: dict[str, deque[Block]] = {}
+        self._last_other = -1
         self._by_key: dict[str, Block] = {}
         self._occurrences: dict[str, int] = {}
         self._calls: dict[str, Block] = {}
@@ -41,10 +45,11 @@ class Transcript:
         self.blocks.append(blocks)
         if message.origin is Origin.USER and any(b.origin is Origin.USER for b in blocks):
             self.user_turns.append(index)
-        if self.open_calls and message.origin is not Origin.ASSISTANT:
-            answers = (b.kind is BlockKind.TOOL_RESULT for b in blocks)
-            if not all(answers):
-                self.passed_calls.update(self.open_calls)
+        if message.origin is not Origin.ASSISTANT:
+            self._last_other = index
+            if self.open_calls and any(b.kind is not BlockKind.TOOL_RESULT for b in blocks):
+                self._passed_ids.update(self._open_ids)
+                self._open_ids = {}
                 self.open_calls.clear()
         return blocks
 
@@ -109,11 +114,30 @@ class Transcript:
         if not lens.paired:
             return block
         if block.kind is BlockKind.TOOL_CALL:
-            self._calls[lens.call_id] = self.open_calls[lens.call_id] = block
+            self._calls[lens.call_id] = block
+            self._open(block)
         elif block.kind is BlockKind.TOOL_RESULT:
-            call = self.open_calls.pop(lens.call_id, None)
-            if call is None:
-                call = self.passed_calls.pop(lens.call_id, None)
+            call = self._answered(lens.call_id)
             if call is not None:
                 self._partner[call.key], self._partner[block.key] = block.key, call.key
         return block
+
+    def _open(self, call: Block) -> None:
+        """Parallel calls of one id are answered in their order; one of an earlier turn no more."""
+        waiting = self._open_ids.setdefault(call.call_id, deque())
+        while waiting and waiting[-1].index <= self._last_other:
+            del self.open_calls[waiting.pop().key]
+        waiting.append(call)
+        self.open_calls[call.key] = call
+
+    def _answered(self, call_id: str) -> Block | None:
+        """The call that a result of this id answers."""
+        waiting = self._open_ids.get(call_id)
+        if waiting:
+            call = waiting.popleft()
+            del self.open_calls[call.key]
+            if not waiting:
+                del self._open_ids[call_id]
+            return call
+        passed = self._passed_ids.get(call_id)
+        return passed.popleft() if passed else None

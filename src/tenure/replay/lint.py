@@ -15,6 +15,7 @@ from tenure.core.protocols import SessionWire
 from tenure.core.transcript import Transcript
 from tenure.cost.diagnose import Outcome
 from tenure.cost.models import profile
+from tenure.cost.terms import terms_of as by_profile
 from tenure.replay.cache_truth import COMPACTED, cache_steps
 from tenure.replay.dependencies import Dependencies
 from tenure.replay.inspection import counter_for
@@ -95,8 +96,7 @@ def legal_findings(
 
 def terms_of(model: str, head: JsonObject) -> Terms:
     """What decides which rules hold; `head` is a request without its messages."""
-    binds = profile(model).preserved_thinking
-    return Terms(model=model, head=head, preserved_thinking=binds)
+    return by_profile(profile(model), model, head)
 
 
 def sent_messages(thread: Thread) -> list[JsonObject]:

@@ -192,8 +192,8 @@ def _missing(
     }
     calls = [
         wire.call(block, transcript.messages[block.index])
-        for call_id, block in transcript.open_calls.items()
-        if call_id not in answered
+        for block in transcript.open_calls.values()
+        if block.call_id not in answered
     ]
     made = wire.results([(call, MISSING_RESULT, True) for call in calls]) if calls else []
     return [Message(data, origin=wire.origin(data)) for data in made]

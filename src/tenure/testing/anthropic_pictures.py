@@ -79,7 +79,7 @@ def _pictures(asked: Asked) -> Iterator[Shown]:
     for at, _, block in blocks(asked.body):
         if block["type"] == "image":
             yield Shown(at.path, _source(block))
-        inner = block.get("content")
+        inner = block.get("content") if block["type"] == "tool_result" else None
         for number, part in enumerate(inner if isinstance(inner, list) else ()):
             if isinstance(part, dict) and part.get("type") == "image":
                 yield Shown(f"{at.path}.content.{number}", _source(part))

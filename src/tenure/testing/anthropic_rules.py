@@ -8,6 +8,7 @@ wordings without a current source are the long-known ones.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tenure.testing.anthropic_betas import beta_rules
@@ -24,18 +25,24 @@ from tenure.testing.anthropic_thinking import thinking_rules
 from tenure.testing.prompt import as_blocks
 from tenure.testing.refusal import Asked, Refusal, Rules, invalid
 
+PREFILLED = re.compile("claude-([123].*|instant.*|[a-z]+-4(-[0-5])?)")
+"""Models that take a last message of the assistant's: older than Claude 4.6. Source: platform docs,
+prefill."""
+
 
 def last_message(asked: Asked) -> Iterator[Refusal]:
     """Current models take no prefill: the last message is not the assistant's, unless the provider
-    paused the turn or is to summarise it."""
+    paused the turn, for a tool or behind a compaction, or is to summarise it."""
     last = asked.body["messages"][-1]
-    if last["role"] != "assistant" or asked.body["messages"][0] is last:
+    ending = as_blocks(last["content"])[-1:]
+    compacted = any(block["type"] == "compaction" for block in ending)
+    if last["role"] != "assistant" or compacted or is_paused(asked) or is_request(asked):
         return
-    if is_paused(asked) or is_request(asked):
-        return
-    text = as_blocks(last["content"])[-1:] or [{}]
-    if str(text[0].get("text", "")) != str(text[0].get("text", "")).rstrip():
+    text = str(ending[0].get("text", "")) if ending else ""
+    if text != text.rstrip():
         yield invalid("messages: final assistant content cannot end with trailing whitespace")
+    if PREFILLED.fullmatch(asked.profile.name):
+        return
     yield invalid(
         "This model does not support assistant message prefill. "
         "The conversation must end with a user message."

@@ -2,7 +2,7 @@
 
 Invariant: consecutive assistant messages are one turn, as the API merges them. A call may stay
 without a result only while the turn is still open: at the end of the conversation (`pause_turn`),
-or before a user message that holds nothing but results of the client's own tools.
+or before messages that hold nothing but results of the client's own tools.
 Source: platform docs, server tools and stop reasons; anthropic 2.14.0 server_tool_use_block_param.
 """
 
@@ -52,7 +52,7 @@ def server_pairs(asked: Asked) -> Iterator[Refusal]:
     waiting: dict[str, tuple[At, Mapping[str, Any]]] = {}
     for index, message in enumerate(messages):
         content = as_blocks(message["content"])
-        if message["role"] == "user" and waiting and not _only_results(content):
+        if waiting and _interrupts(message):
             yield from _unanswered(waiting)
         for place, block in enumerate(content):
             if block["type"] in CALLS:
@@ -63,7 +63,8 @@ def server_pairs(asked: Asked) -> Iterator[Refusal]:
                     f"blocks: {block['tool_use_id']}. Each `{block['type']}` block must have a "
                     "corresponding `server_tool_use` block before it."
                 )
-    if waiting and not (is_paused(asked) or _only_results(as_blocks(messages[-1]["content"]))):
+    spoken = [message for message in messages if message["content"]]
+    if waiting and spoken and spoken[-1]["role"] == "assistant" and not is_paused(asked):
         yield from _unanswered(waiting)
 
 
@@ -84,8 +85,11 @@ def _unanswered(waiting: Mapping[str, tuple[At, Mapping[str, Any]]]) -> Iterator
         )
 
 
-def _only_results(content: list[Any]) -> bool:
-    return bool(content) and all(block["type"] == "tool_result" for block in content)
+def _interrupts(message: Mapping[str, Any]) -> bool:
+    """Whether somebody speaks in between; a system message that only sets the effort does not."""
+    content = as_blocks(message["content"])
+    results = all(block["type"] == "tool_result" for block in content)
+    return message["role"] != "assistant" and not results
 
 
 server_rules: Rules = {

@@ -20,7 +20,7 @@ MOST_MESSAGES = 100_000
 
 OBJECTS = ("thinking", "output_config", "tool_choice", "metadata", "context_management")
 HOLDERS = ("tool_result", "search_result")
-"""Blocks whose content is text or blocks."""
+"""Blocks whose content is blocks, or in a result text or nothing."""
 
 
 def required_fields(asked: Asked) -> Iterator[Refusal]:
@@ -73,8 +73,7 @@ def block_shape(asked: Asked) -> Iterator[Refusal]:
     """Blocks inside a block are typed, and a picture says where it comes from."""
     for at, _, block in blocks(asked.body):
         inner = block.get("content")
-        sound = inner is None or isinstance(inner, str) or _are_blocks(inner)
-        if block["type"] in HOLDERS and not sound:
+        if block["type"] in HOLDERS and not (_are_blocks(inner) or _is_brief(block)):
             yield invalid(f"{at.path}.{block['type']}.content: Input should be a valid list")
         if block["type"] == "image" and not isinstance(block.get("source"), dict):
             yield invalid(f"{at.path}.image.source: Field required")
@@ -108,6 +107,10 @@ def _is_block(block: Any) -> bool:
 
 def _are_blocks(content: Any) -> bool:
     return isinstance(content, list) and all(_is_block(block) for block in content)
+
+
+def _is_brief(block: Mapping[str, Any]) -> bool:
+    return block["type"] == "tool_result" and isinstance(block.get("content"), str | None)
 
 
 def _are(kind: type, values: Any) -> bool:

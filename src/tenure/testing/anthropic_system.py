@@ -58,7 +58,9 @@ def system_content(asked: Asked) -> Iterator[Refusal]:
         if message["role"] != "system":
             continue
         for place, block in enumerate(as_blocks(message["content"])):
-            if block["type"] not in BLOCKS and block["type"] != "compaction":
+            # A signed summary has a refusal of its own.
+            signed = block["type"] == "compaction" and block.get("signature")
+            if block["type"] not in BLOCKS and not signed:
                 yield invalid(
                     f"messages.{index}.content.{place}: `{block['type']}` blocks cannot be in "
                     "`system` messages"

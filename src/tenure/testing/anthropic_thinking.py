@@ -90,14 +90,23 @@ def thinking_first(asked: Asked) -> Iterator[Refusal]:
     """With a thinking budget, the assistant turn of an open tool loop begins with thinking."""
     if (asked.body.get("thinking") or {}).get("type") != "enabled":
         return
-    spoken = [i for i, said in enumerate(asked.body["messages"]) if said["role"] == "assistant"]
-    content = as_blocks(asked.body["messages"][spoken[-1]]["content"]) if spoken else []
-    if any(block["type"] == "tool_use" for block in content) and content[0]["type"] not in THINKING:
+    messages = asked.body["messages"]
+    spoken = [i for i, said in enumerate(messages) if said["role"] == "assistant"]
+    if not spoken:
+        return
+    # Neighbours of one role are one turn (docstring of `messages`, anthropic 2.14.0).
+    first = spoken[-1]
+    while first and messages[first - 1]["role"] == "assistant":
+        first -= 1
+    turn = [
+        block for said in messages[first : spoken[-1] + 1] for block in as_blocks(said["content"])
+    ]
+    if any(block["type"] == "tool_use" for block in turn) and turn[0]["type"] not in THINKING:
         yield invalid(
-            f"messages.{spoken[-1]}.content.0.type: Expected `thinking` or `redacted_thinking`, "
-            f"but found `{content[0]['type']}`. When `thinking` is enabled, a final `assistant` "
-            "message must start with a thinking block (preceeding the lastmost set of `tool_use` "
-            "and `tool_result` blocks)."
+            f"messages.{first}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+            f"`{turn[0]['type']}`. When `thinking` is enabled, a final `assistant` message must start "
+            "with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` "
+            "blocks)."
         )
 
 

@@ -46,15 +46,15 @@ def required_fields(asked: Asked) -> Iterator[Refusal]:
 
 
 def message_shape(asked: Asked) -> Iterator[Refusal]:
-    """A known role; content unless the assistant only calls tools."""
+    """A known role; content unless the assistant only calls tools or refers to its own speech, or a
+    function gave none back (openai 3.57.0, `content: Required[Optional[str]]`)."""
     for index, message in enumerate(asked.body["messages"]):
         path = f"messages[{index}]"
         if not isinstance(message, Mapping) or message.get("role") not in ROLES:
             yield invalid(f"Invalid value at '{path}.role'", param=f"{path}.role")
             return
         content = message.get("content")
-        calls = message.get("tool_calls") or message.get("function_call")
-        if content is None and not (message["role"] == "assistant" and calls):
+        if content is None and not _may_be_silent(message):
             yield invalid(
                 f"Invalid value for 'content': expected a string, got null at '{path}'",
                 param=f"{path}.content",
@@ -158,6 +158,12 @@ def window(asked: Asked) -> Iterator[Refusal]:
     wanted = asked.body.get("max_completion_tokens") or asked.body.get("max_tokens") or 0
     if asked.tokens + wanted > asked.window:
         yield too_long(asked.tokens + wanted, asked.window, "messages")
+
+
+def _may_be_silent(message: Mapping[str, Any]) -> bool:
+    instead = any(message.get(name) for name in ("tool_calls", "function_call", "audio"))
+    by_function = message["role"] == "function" and "content" in message
+    return (message["role"] == "assistant" and instead) or by_function
 
 
 def _call(path: str, call: Mapping[str, Any]) -> Iterator[Refusal]:

@@ -16,6 +16,9 @@ from tenure.testing.sealed import opened
 
 TOLD = ("input_text", "input_image", "input_file")
 SAID = ("output_text", "refusal")
+HOLDERS = ("message", "function_call_output", "custom_tool_call_output")
+"""Items whose content or output is text or parts."""
+
 LONGEST_SEALED = 10_485_760
 """Characters of a compaction item that may be sent back. Source: a public issue of 2026."""
 
@@ -38,12 +41,13 @@ def content_types(asked: Asked) -> Iterator[Refusal]:
     for index, item in enumerate(items_of(asked)):
         field = "output" if "output" in item else "content"
         content, kind = item.get(field), item.get("type") or "message"
-        if kind not in ("message", "function_call_output", "custom_tool_call_output"):
+        if kind not in HOLDERS:
             continue
         if not isinstance(content, str | list):
             path = f"input[{index}].{field}"
             yield invalid(f"Invalid type for '{path}'.", param=path)
-        allowed = SAID if item.get("role") == "assistant" else TOLD
+        by_model = kind == "message" and item.get("role") == "assistant"
+        allowed = SAID if by_model else TOLD
         for number, part in enumerate(parts_of(item)):
             path = f"input[{index}].{field}[{number}]"
             given = part.get("type") if isinstance(part, Mapping) else None
@@ -95,7 +99,7 @@ def cache_breakpoints(asked: Asked) -> Iterator[Refusal]:
             (f"input[{index}].content[{number}]", part)
             for index, item in enumerate(items_of(asked))
             for number, part in enumerate(parts_of(item))
-            if isinstance(part, Mapping)
+            if (item.get("type") or "message") in HOLDERS and isinstance(part, Mapping)
         ),
     )
 

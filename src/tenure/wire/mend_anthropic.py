@@ -18,16 +18,17 @@ from tenure.wire.mend_anthropic_pairs import mend_pairs
 from tenure.wire.mend_anthropic_places import (
     mend_alternation,
     mend_first,
-    mend_server_calls,
     mend_systems,
     mend_thinking_last,
 )
+from tenure.wire.mend_anthropic_server import mend_server_calls
 from tenure.wire.mend_anthropic_whole import (
     mend_end,
     mend_marks,
     mend_pictures,
     mend_thinking_first,
 )
+from tenure.wire.mend_common import BEGINNING
 from tenure.wire.rules_anthropic import foreign_numbers, violations
 from tenure.wire.rules_anthropic_block import THINKING, kind_of
 from tenure.wire.rules_anthropic_message import Reader
@@ -47,6 +48,10 @@ def mend(messages: Sequence[JsonObject], terms: Terms) -> Mended:
     for _ in range(_ROUNDS):
         now = _terms_of(draft, head, terms)
         draft, head = _round(draft, head, now, notes)
+        if not draft and messages:
+            words = "nothing is left to send, and a labelled user message says so"
+            notes.add("empty-content", len(messages) - 1, words)
+            draft = [Entry(len(messages) - 1, {"role": "user", "content": BEGINNING})]
         found = violations([e.message for e in draft], _terms_of(draft, head, terms))
         if not _mendable(found):
             break

@@ -13,6 +13,7 @@ from tenure.core.legal import Mend
 from tenure.core.message import JsonObject
 from tenure.wire.mend_common import lost_json
 from tenure.wire.rules_anthropic_block import Fault
+from tenure.wire.rules_anthropic_table import RULES
 from tenure.wire.values import is_array
 
 
@@ -50,7 +51,8 @@ class Notes:
 
     def keep(self, fault: Fault, source: int) -> None:
         """Takes note of the mend of what a message broke by itself."""
-        self.mends.append(Mend(fault.rule, source, fault.words, fault.lost))
+        words = f"{fault.words}; {RULES[fault.rule].mend}"
+        self.mends.append(Mend(fault.rule, source, words, fault.lost))
 
 
 def turns_of(draft: Sequence[Entry]) -> list[list[int]]:
@@ -68,3 +70,25 @@ def turns_of(draft: Sequence[Entry]) -> list[list[int]]:
             turns.append([number])
         role, broken = entry.role, False
     return turns
+
+
+# Blocks that go, by entry and place: the rule, and why.
+Gone = dict[tuple[int, int], tuple[str, str]]
+
+
+def without(draft: list[Entry], gone: Gone, notes: Notes) -> list[Entry]:
+    """The draft without these blocks, for these reasons."""
+    if not gone:
+        return draft
+    places: dict[int, set[int]] = {}
+    for (number, place), (rule, words) in sorted(gone.items()):
+        places.setdefault(number, set()).add(place)
+        notes.add(rule, draft[number].source, words, draft[number].blocks[place])
+    new: list[Entry] = []
+    for number, entry in enumerate(draft):
+        if number not in places:
+            new.append(entry)
+            continue
+        kept = [block for at, block in enumerate(entry.blocks) if at not in places[number]]
+        new += [entry.saying(kept)] if kept else []
+    return new

@@ -7,6 +7,7 @@ made-up words only where other words follow it and it does not wait on purpose. 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -79,31 +80,50 @@ def mend_pairs(draft: list[Entry], terms: Terms, notes: Notes) -> list[Entry]:
 
 
 def _find(draft: Sequence[Entry], turns: Sequence[Sequence[int]]) -> _Found:
+    turn_of = _turn_of(turns)
     calls: list[_Call] = []
     results: dict[At, str] = {}
-    repeats: list[At] = []
-    for turn, numbers in enumerate(turns):
-        own: dict[str, list[JsonObject]] = {}
-        for number in numbers:
-            for place, block in enumerate(draft[number].blocks):
-                kind = kind_of(block)
-                if kind == "tool_result":
-                    results[number, place] = pair_id(block.get("tool_use_id"))
-                elif kind == "tool_use" and draft[number].role == "assistant":
-                    call = pair_id(block.get("id"))
-                    # The same call once more is a copy: no model makes two of one id.
-                    others = own.setdefault(call, [])
-                    if others and lost_json(block) in map(lost_json, others):
-                        repeats.append((number, place))
-                        continue
-                    others.append(block)
-                    calls.append(_Call((number, place), call, turn, block))
-    return _Found(calls, results, repeats)
+    for number, entry in enumerate(draft):
+        for place, block in enumerate(entry.blocks):
+            kind = kind_of(block)
+            if kind == "tool_result":
+                results[number, place] = pair_id(block.get("tool_use_id"))
+            elif kind == "tool_use" and entry.role == "assistant":
+                call = pair_id(block.get("id"))
+                calls.append(_Call((number, place), call, turn_of[number], block))
+    repeats = _repeats(calls, Counter((turn_of.get(at[0]), id_) for at, id_ in results.items()))
+    return _Found([call for call in calls if call.at not in repeats], results, sorted(repeats))
+
+
+def _repeats(calls: Sequence[_Call], results: Mapping[tuple[int | None, str], int]) -> set[At]:
+    """Calls that stand there twice in their turn: the same to the letter, and not answered as often.
+
+    A host that gives parallel calls one id may make two alike, and then there are two results.
+    """
+    groups: dict[tuple[int, str], list[_Call]] = {}
+    for call in calls:
+        groups.setdefault((call.turn, call.id), []).append(call)
+    found: set[At] = set()
+    for (turn, id_), group in groups.items():
+        spare = max(0, len(group) - max(1, results.get((turn + 1, id_), 0)))
+        seen: set[bytes] = set()
+        for call in group if spare else ():
+            text = lost_json(call.block)
+            if text in seen and spare:
+                found.add(call.at)
+                spare -= 1
+            seen.add(text)
+    return found
+
+
+def _turn_of(turns: Sequence[Sequence[int]]) -> dict[int, int]:
+    """The number of the turn of each entry; system messages have none."""
+    return {number: turn for turn, numbers in enumerate(turns) for number in numbers}
 
 
 def _match(draft: Sequence[Entry], turns: Sequence[Sequence[int]], found: _Found) -> None:
     """Gives every call its result: the one in the turn behind it, else the nearest that is free."""
-    turn_of = {number: turn for turn, numbers in enumerate(turns) for number in numbers}
+    turn_of = _turn_of(turns)
     here: dict[tuple[int, str], list[At]] = {}
     for at, id_ in found.results.items():
         if at[0] in turn_of and draft[at[0]].role == "user":
@@ -191,7 +211,7 @@ def _leftovers(draft: Sequence[Entry], found: _Found, changes: _Changes, notes: 
     """Results without a call of theirs become labelled text that keeps their words and media."""
     taken = {call.result for call in found.calls}
     answered = {(call.turn + 1, call.id) for call in found.calls if call.result}
-    turn_of = {n: turn for turn, numbers in enumerate(turns_of(draft)) for n in numbers}
+    turn_of = _turn_of(turns_of(draft))
     for at, id_ in found.results.items():
         if at in taken:
             continue

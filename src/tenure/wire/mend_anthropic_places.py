@@ -9,85 +9,16 @@ from collections.abc import Sequence
 
 from tenure.core.legal import Terms
 from tenure.core.message import JsonObject
-from tenure.wire.mend_anthropic_draft import Entry, Notes
+from tenure.wire.mend_anthropic_draft import Entry, Gone, Notes, without
 from tenure.wire.mend_common import BEGINNING, SILENCE
-from tenure.wire.rules_anthropic_block import SERVER_CALLS, THINKING, is_server_result, kind_of
+from tenure.wire.rules_anthropic_block import THINKING, is_server_result, kind_of
 from tenure.wire.rules_anthropic_facts import pair_id
 from tenure.wire.values import is_array
 
 
-def mend_server_calls(draft: list[Entry], notes: Notes) -> list[Entry]:
-    """Leaves out server tool calls that never end, results without a call, and repeated pairs."""
-    gone: dict[tuple[int, int], tuple[str, str]] = {}
-    waiting: dict[str, tuple[int, int]] = {}
-    known: set[str] = set()
-    repeated: set[str] = set()
-    for number, entry in enumerate(draft):
-        if entry.role == "user" and waiting and not _only_results(entry):
-            _leave_out(waiting, gone)
-        for place, block in enumerate(entry.blocks if entry.role == "assistant" else ()):
-            kind, at = kind_of(block), (number, place)
-            if kind in SERVER_CALLS:
-                call = pair_id(block.get("id"))
-                if call in known:
-                    gone[at] = ("server-call-repeated", f"server call {call!r} stood there twice")
-                    repeated.add(call)
-                    continue
-                known.add(call)
-                waiting[call] = at
-            elif is_server_result(kind) and kind != "tool_result":
-                call = pair_id(block.get("tool_use_id"))
-                if waiting.pop(call, None) is None:
-                    words = f"a result of server call {call!r}, which is not before it"
-                    again = call in repeated
-                    gone[at] = ("server-call-repeated" if again else "server-result-alone", words)
-    if waiting and draft and not _may_wait(draft[-1]):
-        _leave_out(waiting, gone)
-    return _without(draft, gone, notes)
-
-
-def _leave_out(
-    waiting: dict[str, tuple[int, int]], gone: dict[tuple[int, int], tuple[str, str]]
-) -> None:
-    for call, at in waiting.items():
-        gone[at] = ("server-call-pending", f"server call {call!r} never got its result")
-    waiting.clear()
-
-
-def _only_results(entry: Entry) -> bool:
-    return bool(entry.blocks) and all(kind_of(b) == "tool_result" for b in entry.blocks)
-
-
-def _may_wait(entry: Entry) -> bool:
-    if entry.role != "assistant":
-        return entry.role == "system" or _only_results(entry)
-    kind = kind_of(entry.blocks[-1]) if entry.blocks else ""
-    return kind in SERVER_CALLS or (is_server_result(kind) and kind != "tool_result")
-
-
-def _without(
-    draft: list[Entry], gone: dict[tuple[int, int], tuple[str, str]], notes: Notes
-) -> list[Entry]:
-    """The draft without these blocks, for these reasons."""
-    if not gone:
-        return draft
-    places: dict[int, set[int]] = {}
-    for (number, place), (rule, words) in sorted(gone.items()):
-        places.setdefault(number, set()).add(place)
-        notes.add(rule, draft[number].source, words, draft[number].blocks[place])
-    new: list[Entry] = []
-    for number, entry in enumerate(draft):
-        if number not in places:
-            new.append(entry)
-            continue
-        kept = [block for at, block in enumerate(entry.blocks) if at not in places[number]]
-        new += [entry.saying(kept)] if kept else []
-    return new
-
-
 def mend_thinking_last(draft: list[Entry], notes: Notes) -> list[Entry]:
     """Leaves out thinking at the end of assistant turns: it led to nothing that is still there."""
-    gone: dict[tuple[int, int], tuple[str, str]] = {}
+    gone: Gone = {}
     ending = True  # Whether only thinking follows in this turn.
     for number in range(len(draft) - 1, -1, -1):
         entry = draft[number]
@@ -99,7 +30,7 @@ def mend_thinking_last(draft: list[Entry], notes: Notes) -> list[Entry]:
             ending = ending and kind_of(entry.blocks[place]) in THINKING
             if ending:
                 gone[number, place] = ("thinking-last", "an assistant turn ended in thinking")
-    return _without(draft, gone, notes)
+    return without(draft, gone, notes)
 
 
 def mend_first(draft: list[Entry], notes: Notes) -> list[Entry]:
@@ -117,13 +48,14 @@ def mend_first(draft: list[Entry], notes: Notes) -> list[Entry]:
 
 
 def mend_systems(draft: list[Entry], terms: Terms, notes: Notes) -> list[Entry]:
-    """Moves system messages behind the next user turn, or puts a labelled one in front of them."""
+    """Moves system messages behind the next user turn, or puts a labelled one in front of them; two
+    in a row become one."""
     new: list[Entry] = []
     held: list[Entry] = []  # System messages on their way behind a user turn.
     run: list[Entry] = []  # A run of system messages that may yet be in place.
     for entry in draft:
         if entry.role == "system":
-            (run if run or _speaks(entry) else new).append(entry)
+            (run if run or _speaks(entry) or _calls(new) else new).append(entry)
             continue
         if entry.role == "assistant":
             _settle(new, held, run, terms, notes)
@@ -134,7 +66,7 @@ def mend_systems(draft: list[Entry], terms: Terms, notes: Notes) -> list[Entry]:
             run = []
         new.append(entry)
     _settle(new, held, run, terms, notes)
-    return new
+    return _in_one(new, notes)
 
 
 def _settle(
@@ -143,10 +75,51 @@ def _settle(
     """Places system messages in front of an assistant's turn, or at the end."""
     if held:
         new += [*_moved(held, new[-1].source, notes), *run]
-    elif run and not (_takes_system(new) or _waits(new, terms)):
+    elif any(map(_speaks, run)) and not (_takes_system(new) or _waits(new, terms)):
         new += _introduced(run, notes)
     else:
         new += run
+
+
+def _in_one(draft: list[Entry], notes: Notes) -> list[Entry]:
+    """The draft with runs of system messages as one; those that only set the effort are no break."""
+    new: list[Entry] = []
+    at = -1  # Where the last message stands that spoke, if it is a system message.
+    for entry in draft:
+        if entry.role != "system":
+            at = -1
+        elif _speaks(entry):
+            if at >= 0:
+                notes.add("system-row", entry.source, "it was joined to the one before it")
+                new[at] = _joined(new[at], entry, notes)
+                continue
+            at = len(new)
+        new.append(entry)
+    return new
+
+
+def _joined(one: Entry, other: Entry, notes: Notes) -> Entry:
+    """Both in one, shown as long as the longer of the two."""
+    content = [*_as_blocks(one.message), *_as_blocks(other.message)]
+    fields = {**one.message, **other.message}
+    if one.message.get("clear_at") != other.message.get("clear_at"):
+        fields.pop("clear_at", None)
+        lost = [each.message.get("clear_at") for each in (one, other)]
+        notes.add("system-row", other.source, "what was to be cleared of the two stays", lost)
+    if {**other.message, **one.message}.get("output_config") != fields.get("output_config"):
+        words = "of two efforts the later one holds"
+        notes.add("system-row", one.source, words, one.message["output_config"])
+    return Entry(one.source, {**fields, "content": content})
+
+
+def _calls(before: Sequence[Entry]) -> bool:
+    """True behind an assistant's message that calls tools: only results may follow it."""
+    last = before[-1] if before else None
+    return (
+        last is not None
+        and last.role == "assistant"
+        and any(kind_of(block) == "tool_use" for block in last.blocks)
+    )
 
 
 def _speaks(entry: Entry) -> bool:

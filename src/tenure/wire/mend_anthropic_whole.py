@@ -46,19 +46,24 @@ def _at(draft: list[Entry], spot: Spot) -> JsonObject:
 
 
 def _swapped(draft: list[Entry], swaps: Mapping[Spot, Swap]) -> list[Entry]:
+    by_entry: dict[int, list[tuple[Path, Swap]]] = {}
+    for (number, path), swap in swaps.items():
+        by_entry.setdefault(number, []).append((path, swap))
     new = list(draft)
-    for spot, swap in swaps.items():
-        number, path = spot
-        entry = new[number]
-        block = swap(_at(new, spot))
-        if len(path) > 2:
-            outer = entry.blocks[int(path[1])]
-            parts = list(outer["content"])
-            parts[int(path[3])] = block
-            block = {**outer, "content": parts}
-        blocks = list(entry.blocks)
-        blocks[int(path[1])] = block
-        new[number] = entry.saying(blocks)
+    for number, changes in by_entry.items():
+        blocks = list(draft[number].blocks)
+        inner: dict[int, list[Any]] = {}
+        for path, swap in changes:
+            at = int(path[1])
+            if len(path) > 2:
+                if at not in inner:
+                    inner[at] = list(blocks[at]["content"])
+                inner[at][int(path[3])] = swap(inner[at][int(path[3])])
+            else:
+                blocks[at] = swap(blocks[at])
+        for at, parts in inner.items():
+            blocks[at] = {**blocks[at], "content": parts}
+        new[number] = draft[number].saying(blocks)
     return new
 
 
@@ -81,6 +86,7 @@ def mend_marks(
     draft: list[Entry], head: JsonObject, terms: Terms, notes: Notes
 ) -> tuple[list[Entry], JsonObject]:
     """At most as many marks as allowed, and those of an hour first."""
+    draft = _agreeing(draft, head.get(KEY), notes)
     spots = _spots(draft, _is_marked)
     own, top = len(head_marks(head)), head.get(KEY) is not None
     over = own + top + len(spots) - terms.most_marks
@@ -92,8 +98,24 @@ def mend_marks(
             mark = _at(draft, spot)[KEY]
             notes.add("too-many-marks", draft[spot[0]].source, "a cache mark was taken off", mark)
         draft = _swapped(draft, dict.fromkeys(gone, _unmarked))
-        spots = [spot for spot in spots if spot not in set(gone)]
+        spots = spots[len(gone) :]
     return _ordered(draft, head, spots, notes)
+
+
+def _agreeing(draft: list[Entry], top: Any, notes: Notes) -> list[Entry]:
+    """The draft without a mark on its last block that lives longer or shorter than the automatic
+    one, which is one of that very block."""
+    block = draft[-1].blocks[-1] if draft and draft[-1].blocks else {}
+    mark = block.get(KEY)
+    if not is_object(top) or not is_object(mark) or _is_long(mark) == _is_long(top):
+        return draft
+    words = "the last block's own mark gave way to the automatic one"
+    notes.add("automatic-mark", draft[-1].source, words, mark)
+    return [*draft[:-1], draft[-1].saying([*draft[-1].blocks[:-1], _unmarked(block)])]
+
+
+def _is_long(mark: JsonObject) -> bool:
+    return mark.get("ttl") == "1h"
 
 
 def _without_marks(head: JsonObject, count: int, notes: Notes) -> JsonObject:

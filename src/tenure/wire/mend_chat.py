@@ -24,8 +24,10 @@ from tenure.wire.mend_common import (
     orphan_label,
 )
 from tenure.wire.rules_chat import call_ids
-from tenure.wire.rules_chat_shape import shaped
-from tenure.wire.shape import CHAT_PARTS, call_key, head_faults, id_fault, labelled_content
+from tenure.wire.rules_chat_shape import LONGEST_ID, shaped
+from tenure.wire.rules_openai_ids import call_key, id_fault
+from tenure.wire.rules_openai_parts import CHAT_PARTS, labelled_content
+from tenure.wire.shape import head_faults, id_limit, takes_of
 from tenure.wire.values import is_object
 
 
@@ -64,8 +66,9 @@ class _Mending:
         """All steps, in order."""
         head, faults = head_faults(self._terms.head)
         self._mends[-1] += (fault.mend(-1) for fault in faults)
+        takes = takes_of(self._terms, LONGEST_ID)
         for number, message in enumerate(self._given):
-            sound, found = shaped(message)
+            sound, found, _ = shaped(message, takes)
             self._sound.append(sound)
             if found:
                 self._mends[number] += (fault.mend(number) for fault in found)
@@ -110,7 +113,9 @@ class _Mending:
 
     def _give_ids(self) -> None:
         used: set[str] = set()
-        fresh, any_shape = FreshIds(used, self._terms.id_pattern), FreshIds(used)
+        longest = id_limit(self._terms, LONGEST_ID)
+        fresh = FreshIds(used, self._terms.id_pattern, longest)
+        any_shape = FreshIds(used, longest=longest)
         for number, calls in self._calls.items():
             for call in calls:
                 self._give_id(call, used, fresh, any_shape)
@@ -129,7 +134,8 @@ class _Mending:
         if not key or key in used or not fresh.fits(key):
             # Where the host wants a shape that none of ours has, an id of another is the best.
             free = bool(key) and key not in used
-            call.id = fresh.make(key) or (key if free else any_shape.make(key))
+            fits = free and any_shape.fits(key)
+            call.id = fresh.make(key) or (key if fits else any_shape.make(key))
         used.add(call.id)
         if call.id == raw:
             return

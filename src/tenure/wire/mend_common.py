@@ -26,6 +26,8 @@ _UNSENDABLE = re.compile("[\ud800-\udfff\0]")
 _ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 # Python spells no longer integers (sys.int_info.default_max_str_digits), and no provider reads them.
 _LONGEST_INTEGER = 10**4_000
+# Characters that a number behind a fresh id may take.
+_NUMBER = 6
 # Openings of call ids that hosts ask for; a fresh id of a demanded shape is tried with each.
 _OPENINGS = ("", "call_", "toolu_", "fc_", "tooluse_", "chatcmpl-tool-")
 
@@ -211,30 +213,34 @@ class FreshIds:
     """Makes call ids that are of a demanded shape and not taken, the same ones every time.
 
     `taken` are the ids of the conversation; what was made is taken too. `pattern` is a regular
-    expression that the whole id must match ("" for none).
+    expression that the whole id must match ("" for none), `longest` the most characters it may
+    have (0 for any).
     """
 
-    def __init__(self, taken: Container[str], pattern: str = "") -> None:
+    def __init__(self, taken: Container[str], pattern: str = "", longest: int = 0) -> None:
         self._taken = taken
         self._made: set[str] = set()
         self._next: dict[str, int] = {}
         self._pattern = compiled(pattern)
+        self._longest = longest
 
     def fits(self, call: str) -> bool:
         """True when an id has the demanded shape."""
-        return self._pattern is None or self._pattern.fullmatch(call) is not None
+        short = not self._longest or len(call) <= self._longest
+        return short and (self._pattern is None or self._pattern.fullmatch(call) is not None)
 
     def make(self, wanted: str) -> str:
         """An id like `wanted`: itself in allowed characters if free, else with a number.
 
-        Where the shape allows neither, one made from a hash of both; "" if that does not fit.
+        One that is too long is cut and ends in a hash of the whole. Where the shape allows neither,
+        one made from a hash of both; "" if that does not fit.
         """
-        base = _ALLOWED.sub("_", wanted)[:48] or "call"
-        number = self._next.get(wanted, 1)
+        base = self._base(wanted)
+        number = self._next.get(base, 1)
         while True:
             for candidate in self._candidates(base, wanted, number):
                 if self.fits(candidate) and not self._is_taken(candidate):
-                    self._next[wanted] = number + 1
+                    self._next[base] = number + 1
                     self._made.add(candidate)
                     return candidate
             if not any(map(self.fits, self._candidates(base, wanted, number))):
@@ -244,15 +250,27 @@ class FreshIds:
     def _is_taken(self, call: str) -> bool:
         return call in self._made or call in self._taken
 
+    def _base(self, wanted: str) -> str:
+        """The id in allowed characters, short enough for a number behind it."""
+        spelled = _ALLOWED.sub("_", wanted) or "call"
+        most = min(48, self._longest - _NUMBER if self._longest else 48)
+        if len(spelled) <= most:
+            return spelled
+        # A prefix alone may be that of many.
+        return f"{spelled[: max(0, most - 9)]}_{_digest(wanted)[:8]}"
+
     def _candidates(self, base: str, wanted: str, number: int) -> Iterator[str]:
         yield base if number == 1 else f"{base}_{number}"
         if self._pattern is None:
             return
-        name = f"{wanted}\0{number}".encode("utf-8", "surrogatepass")
-        digest = blake2b(name, digest_size=32).hexdigest()
+        digest = _digest(f"{wanted}\0{number}")
         for opening in _OPENINGS:
             for length in (24, 9, 16, 32, 64, *range(8, 64)):
                 yield opening + digest[:length]
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
 
 
 def compiled(pattern: str) -> re.Pattern[str] | None:

@@ -15,6 +15,7 @@ from typing import Any
 from tenure.core.legal import Mend, Mended, Terms
 from tenure.core.message import JsonObject, json_bytes
 from tenure.wire.mend_common import (
+    BEGINNING,
     NO_RESULT,
     FreshIds,
     cleaned,
@@ -23,10 +24,22 @@ from tenure.wire.mend_common import (
     orphan_label,
 )
 from tenure.wire.mend_responses_runs import fit_runs
+from tenure.wire.rules_openai_ids import call_key, id_fault
+from tenure.wire.rules_openai_parts import INPUT_PARTS, labelled_content
 from tenure.wire.rules_responses import Key, made_by_model, on_server, pair_key
-from tenure.wire.rules_responses_shape import CLIENT_CALLS, as_words, call_of, kind_of, shaped
-from tenure.wire.shape import INPUT_PARTS, call_key, head_faults, id_fault, labelled_content
+from tenure.wire.rules_responses_shape import (
+    CLIENT_CALLS,
+    LONGEST_ID,
+    as_words,
+    call_of,
+    kind_of,
+    shaped,
+)
+from tenure.wire.shape import head_faults, id_limit, takes_of
 from tenure.wire.values import is_object
+
+# Faults of items that have no sound copy.
+_GOES = frozenset({"reasoning-size", "empty-item"})
 
 
 @dataclass(slots=True)
@@ -43,6 +56,7 @@ class _Call:
     # An item reference behind it may stand for its output.
     perhaps: bool = False
     twice: bool = False
+    claimed: bool = False
 
 
 @dataclass(slots=True)
@@ -54,6 +68,8 @@ class _Found:
     orphan: set[int] = field(default_factory=set)
     unjudged: set[int] = field(default_factory=set)
     called: set[Key] = field(default_factory=set)
+    # Ids of outputs whose calls a reference stands for.
+    claimed: set[Key] = field(default_factory=set)
 
 
 def mend(messages: Sequence[JsonObject], terms: Terms) -> Mended:
@@ -90,6 +106,10 @@ class _Mending:
             self._place() if self._judged else [[i] if i is not None else [] for i in self._items]
         )
         fit_runs(groups, self._mends, judged=self._judged)
+        if groups and self._judged and not any(groups):
+            words = "nothing is left to send, and a labelled user message says so"
+            self._say("empty-content", len(groups) - 1, words)
+            groups[-1] = [{"role": "user", "content": BEGINNING}]
         mends = [mend for number in sorted(self._mends) for mend in self._mends[number]]
         return Mended([tuple(group) for group in groups], mends, head)
 
@@ -100,15 +120,13 @@ class _Mending:
 
     def _shape(self) -> None:
         last = len(self._given) - 1
+        takes = takes_of(self._terms, LONGEST_ID)
         for number, item in enumerate(self._given):
-            sound, faults = shaped(item)
+            sound, faults, _ = shaped(item, takes)
             kept: JsonObject | None = sound
-            for fault in faults:
-                if fault.rule == "reasoning-size":
-                    self._say(fault.rule, number, "sealed reasoning left out", lost_json(item))
-                    kept = None
-                elif fault.rule != "compaction-size":
-                    self._mends[number].append(fault.mend(number))
+            self._mends[number] += (fault.mend(number) for fault in faults)
+            if any(fault.rule in _GOES for fault in faults):
+                kept = None
             if kind_of(sound) == "compaction_trigger" and number < last:
                 words = "compaction trigger that was not last left out"
                 self._say("trigger-not-last", number, words, lost_json(item))
@@ -147,6 +165,7 @@ class _Mending:
 
     def _open(self, call: _Call, latest: dict[Key, list[_Call]]) -> None:
         others = latest.get(call.key, [])
+        call.claimed = call.key in self._found.claimed
         call.twice = any(other.output < 0 and not other.perhaps for other in others)
         same_run = others and others[-1].run == call.run
         latest[call.key] = [*others, call] if same_run else [call]
@@ -165,6 +184,7 @@ class _Mending:
             self._found.second.add(number)
         elif reference:
             self._found.unjudged.add(number)
+            self._found.claimed.add(key)
         else:
             self._found.orphan.add(number)
 
@@ -173,15 +193,18 @@ class _Mending:
     def _give_ids(self) -> None:
         used: set[Key] = set()
         taken: set[str] = set()
-        fresh, any_shape = FreshIds(taken, self._terms.id_pattern), FreshIds(taken)
+        longest = id_limit(self._terms, LONGEST_ID)
+        fresh = FreshIds(taken, self._terms.id_pattern, longest)
+        any_shape = FreshIds(taken, longest=longest)
         for call in self._calls:
             item = self._items[call.number]
             assert item is not None
             text = call.key[1]
+            taken_before = call.key in used or call.claimed
             if text in self._pending:
                 call.id = call.raw
-            elif not text or call.key in used or not fresh.fits(text):
-                free = bool(text) and call.key not in used
+            elif not text or taken_before or not fresh.fits(text):
+                free = bool(text) and not taken_before and any_shape.fits(text)
                 call.id = fresh.make(text) or (text if free else any_shape.make(text))
             else:
                 call.id = text
@@ -258,7 +281,8 @@ class _Mending:
         if made is None:
             # Its output would have to claim an exit status or show a screen.
             what = f"the model made this {call.kind}; {NO_RESULT[len('[tenure: ') : -1]}"
-            groups[call.number] = [as_words(item, what)]
+            # What answers another call of its run may stand behind it already.
+            groups[call.number][0] = as_words(item, what)
             words = f"{call.kind} without an output sent as labelled text"
             self._say("unanswered-call", call.number, words, lost_json(item))
             return

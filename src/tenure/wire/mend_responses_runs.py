@@ -12,8 +12,8 @@ from typing import Any
 from tenure.core.legal import Mend
 from tenure.core.message import JsonObject
 from tenure.wire.mend_common import FreshIds, lost_json
-from tenure.wire.rules_responses import made_by_model
-from tenure.wire.rules_responses_shape import BOUND_IDS, FREE_IDS, kind_of
+from tenure.wire.rules_responses import OLD_OUTPUT, made_by_model
+from tenure.wire.rules_responses_shape import FREE_IDS, kind_of
 from tenure.wire.values import text_of
 
 
@@ -51,6 +51,8 @@ class _Names:
         self._mends = mends
         self._judged = judged
         self._seen: set[str] = set()
+        # Items whose id is part of them, by it: a second one is a copy.
+        self._first: dict[str, JsonObject] = {}
         self._fresh = FreshIds(self._seen)
         self._reasoned = False
         self._last_by_model = False
@@ -64,30 +66,33 @@ class _Names:
 
     def _item(self, item: JsonObject, number: int) -> JsonObject | None:
         kind = kind_of(item)
-        name = text_of(item.get("id"))
-        if kind == "reasoning" and name in self._seen:
-            words = f"reasoning {name!r} that stands there already left out"
+        name = text_of(item.get("id")) if kind != OLD_OUTPUT else ""
+        by_model = made_by_model(item, kind)
+        twice = name in self._seen
+        if twice and (kind in {"reasoning", "item_reference"} or item == self._first.get(name)):
+            words = f"{kind} {name!r} that stands there already left out"
             self._say("duplicate-item", number, words, item)
             return None
-        by_model = made_by_model(item, kind)
         if not by_model or not self._last_by_model:
             self._reasoned = False
         self._last_by_model = by_model
         if kind in {"reasoning", "item_reference"}:
             self._reasoned = True
-        elif kind in FREE_IDS:
-            alone = by_model and not self._reasoned and self._judged and bool(item.get("id"))
-            if alone or name in self._seen:
-                rule = "item-id-alone" if alone else "duplicate-item"
-                self._say(rule, number, f"id {item['id']!r} of a {kind} left out", item["id"])
-                return {key: value for key, value in item.items() if key != "id"}
-        elif kind in BOUND_IDS and name in self._seen:
+        free = kind in FREE_IDS or kind == "compaction"
+        alone = by_model and kind in FREE_IDS and not self._reasoned and self._judged
+        if free and name and (alone or twice):
+            rule = "item-id-alone" if alone else "duplicate-item"
+            self._say(rule, number, f"id {name!r} of a {kind} left out", name)
+            return {key: value for key, value in item.items() if key != "id"}
+        if twice:
             fresh = self._fresh.make(name)
             self._seen.add(fresh)
             self._say("duplicate-item", number, f"id {name!r} of a {kind} sent as {fresh!r}", name)
             return {**item, "id": fresh}
-        if name and (kind == "reasoning" or kind in FREE_IDS or kind in BOUND_IDS):
+        if name:
             self._seen.add(name)
+            if kind not in FREE_IDS:
+                self._first[name] = item
         return item
 
     def _say(self, rule: str, number: int, words: str, lost: Any) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tenure.core.legal import Checker, Terms, Violation
 from tenure.core.message import JsonObject
 from tenure.wire.growing import Growing
 from tenure.wire.mend_anthropic_head import head_faults, head_marks
 from tenure.wire.rules_anthropic_facts import (
-    CALL,
     OTHER,
     SERVED,
     SERVER,
@@ -23,7 +23,7 @@ from tenure.wire.rules_anthropic_facts import (
     Mark,
 )
 from tenure.wire.rules_anthropic_message import Reader
-from tenure.wire.rules_anthropic_turns import NOTHING, Judge, Pending, judge_turn, opens
+from tenure.wire.rules_anthropic_turns import NOTHING, Judge, Pending, Turn, opens, turn_of
 from tenure.wire.values import is_object, text_of
 
 # Claude 4.6 and later: platform docs, prefill.
@@ -48,7 +48,7 @@ class Walk:
         self._terms = terms
         self._found: list[Violation] = []
         self._before: Pending = NOTHING
-        self._turn: list[tuple[int, Facts]] = []
+        self._turn: Turn | None = None
         self._calls: set[str] = set()
         self._served: set[str] = set()
         self._first = True
@@ -72,11 +72,15 @@ class Walk:
             if not opens(facts):
                 words = "the first message must be the user's"
                 self._found.append(Violation("first-message", number, words))
-        if self._turn and facts.role != self._turn[0][1].role:
-            self._close(facts.role)
-        elif self._turn and self._terms.strict_alternation and not facts.exempt:
+        turn, judge = self._turn, self._judge(self._found)
+        if turn is not None and facts.role != turn.role:
+            self._close(turn, facts.role)
+            turn = None
+        elif turn is not None and self._terms.strict_alternation and not facts.exempt:
             self._check_alternation(number, facts)
-        self._turn.append((number, facts))
+        if turn is None:
+            turn = self._turn = turn_of(number, facts, self._before, judge)
+        turn.see(number, facts, judge)
         for mark in facts.marks:
             self._marks.append((number, mark))
         for path, side in facts.pictures:
@@ -92,8 +96,8 @@ class Walk:
     def finish(self) -> list[Violation]:
         """See `growing.Walk.finish`."""
         found: list[Violation] = []
-        if self._turn:
-            judge_turn(self._turn, self._before, self._judge(found, after="assistant", last=True))
+        if self._turn is not None:
+            self._turn.end(self._judge(found))
         self._check_end(found)
         self._check_thinking(found)
         self._check_marks(found)
@@ -103,23 +107,19 @@ class Walk:
             return []
         return sorted([*self._found, *found], key=lambda violation: violation.message)
 
-    def _judge(self, found: list[Violation], *, after: str, last: bool) -> Judge:
-        return Judge(self._terms.pending, self._calls, self._served, found, last, after)
+    def _judge(self, found: list[Violation]) -> Judge:
+        return Judge(self._terms.pending, self._calls, self._served, found)
 
-    def _close(self, after: str) -> None:
-        judge = self._judge(self._found, after=after, last=False)
-        self._before = judge_turn(self._turn, self._before, judge)
-        if self._turn[0][1].role == "assistant":
-            self._calls.update(self._before.calls)
-            for _, facts in self._turn:
-                self._served.update(item.id for item in facts.items if item.what == SERVER)
-            self._loop = _loop(self._turn)
-        self._turn = []
+    def _close(self, turn: Turn, after: str) -> None:
+        self._before = turn.close(after, self._judge(self._found))
+        if turn.role == "assistant":
+            self._calls.update(turn.calls)
+            self._served.update(turn.served)
+            self._loop = _loop(turn)
 
     def _check_alternation(self, number: int, facts: Facts) -> None:
-        summaries = any(
-            item.what == SUMMARY for each in (facts, self._turn[-1][1]) for item in each.items
-        )
+        before = self._last[1].items if self._last is not None else ()
+        summaries = any(item.what == SUMMARY for item in (*before, *facts.items))
         if facts.role != "system" and not summaries:
             words = f"two messages of role {facts.role} in a row"
             self._found.append(Violation("alternation", number, words))
@@ -129,7 +129,8 @@ class Walk:
             return
         number, facts = self._last
         what = facts.items[-1].what if facts.items else OTHER
-        calls = any(item.what == CALL for _, each in self._turn for item in each.items)
+        calls = self._turn is not None and self._turn.calls
+        # A summary at the end is what the provider paused after: it goes on from there.
         if calls or what in {SERVER, SERVED, SUMMARY} or self._terms.head.get("compaction"):
             return
         if facts.blank_end:
@@ -143,8 +144,8 @@ class Walk:
         thinking = self._terms.head.get("thinking")
         if not is_object(thinking) or thinking.get("type") != "enabled":
             return
-        role = self._turn[0][1].role if self._turn else ""
-        loop = _loop(self._turn) if role == "assistant" else self._loop
+        turn = self._turn
+        loop = self._loop if turn is None or turn.role != "assistant" else _loop(turn)
         if loop is not None and loop[1] != THOUGHT:
             words = "thinking is on, and the turn of the last tool loop begins without any"
             found.append(Violation("thinking-first", loop[0], words, ("content", 0)))
@@ -156,6 +157,7 @@ class Walk:
             number = self._marks[-1][0] if self._marks else -1
             words = f"{total} cache marks, of {self._terms.most_marks} allowed"
             found.append(Violation("too-many-marks", number, words))
+        self._check_automatic(top, found)
         short = False
         placed = [*((-1, mark) for mark in self._head_marks), *self._marks]
         if top is not None:
@@ -165,6 +167,16 @@ class Walk:
                 words = "a mark of 1h stands behind one of 5m"
                 found.append(Violation("mark-order", number, words, mark.path))
             short = short or not mark.long
+
+    def _check_automatic(self, top: Any, found: list[Violation]) -> None:
+        """The top-level mark is one of the last block, which may have its own."""
+        if not is_object(top) or self._last is None or not self._marks:
+            return
+        number, mark = self._marks[-1]
+        last = ("content", len(self._last[1].items) - 1)
+        if (number, mark.path) == (self._last[0], last) and mark.long != (top.get("ttl") == "1h"):
+            words = "the last block's mark has another lifetime than the automatic one"
+            found.append(Violation("automatic-mark", number, words, mark.path))
 
     def _check_pictures(self, found: list[Violation]) -> None:
         terms, pictures = self._terms, self._pictures
@@ -191,10 +203,10 @@ class Walk:
             found.append(Violation("compaction-single", number, words, ("content", at)))
 
 
-def _loop(turn: Sequence[tuple[int, Facts]]) -> tuple[int, str] | None:
+def _loop(turn: Turn) -> tuple[int, str] | None:
     """Number and first block of a turn that calls tools."""
-    items = [item for _, facts in turn for item in facts.items]
-    return (turn[0][0], items[0].what) if any(item.what == CALL for item in items) else None
+    opening = turn.opening.what if turn.opening is not None else OTHER
+    return (turn.number, opening) if turn.calls else None
 
 
 def foreign_numbers(terms: Terms) -> frozenset[int]:

@@ -24,6 +24,8 @@ SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 KEY = "cache_control"
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
+# What the API may call a type of block that is not known here.
+_TYPE = re.compile(r"[A-Za-z0-9_.:-]+")
 _UNNAMED = re.compile(r"[^a-zA-Z0-9_-]")
 _COMPACTION = frozenset(
     {"type", "content", "signature", "encrypted_content", "tool_changes", KEY}
@@ -102,10 +104,14 @@ def sound_block(block: Any, place: Place) -> Sequence[JsonObject]:
     if not is_clean(block):
         place.fault("unsendable-text", "the block holds what JSON in UTF-8 cannot", block)
         block = cleaned(block)
+    kind = kind_of(block)
+    if not _TYPE.fullmatch(kind):
+        place.fault("block-shape", f"a block of the type {_brief(kind)}", block)
+        return _text(text_block(_json(block), block), place)
     role = _ROLE.get(kind, "")
     if not role and kind != "tool_result" and is_server_result(kind):
         role = "assistant"
-    if (role and role != place.role) or (place.role == "system" and kind in _NOT_SYSTEM):
+    if (role and role != place.role) or (place.role == "system" and kind not in _IN_SYSTEM):
         return _misplaced(block, kind, place)
     check = _BY_KIND.get(kind)
     return check(block, place) if check else (block,)
@@ -199,13 +205,27 @@ def _result(block: JsonObject, place: Place) -> Sequence[JsonObject]:
 
 def _search_result(block: JsonObject, place: Place) -> Sequence[JsonObject]:
     content = block.get("content")
-    if not is_array(content) or not place.strict or place.role != "user":
+    named = isinstance(block.get("source"), str) and isinstance(block.get("title"), str)
+    if not named or not content or not (isinstance(content, str) or is_array(content)):
+        place.fault("block-shape", "a search result lacks its source, title or content", block)
+        bare = {key: value for key, value in block.items() if key != KEY}
+        return (text_block(_json(bare), block),)
+    if isinstance(content, str):
+        place.fault("block-shape", "the content of a search result is no list of blocks", block)
+        content = [text_block(content)]
+    new = [_found_text(part, place) for part in content]
+    if all(map(_same, new, content)) and content is block["content"]:
         return (block,)
-    new = [
-        _uncited(part, place) if kind_of(part) == "text" and part.get("citations") else part
-        for part in content
-    ]
-    return (block if all(map(_same, new, content)) else {**block, "content": new},)
+    return ({**block, "content": new},)
+
+
+def _found_text(part: Any, place: Place) -> Any:
+    """A part of what a search found: text, without citations in a user's message."""
+    if kind_of(part) != "text" or not isinstance(part.get("text"), str):
+        place.fault("block-shape", "a search result holds what is no text", part)
+        return text_block(part if isinstance(part, str) else _json(part))
+    cited = place.strict and place.role == "user" and part.get("citations")
+    return _uncited(part, place) if cited else part
 
 
 def _parts(content: Sequence[Any], place: Place) -> Sequence[Any]:
@@ -327,6 +347,19 @@ def _check_compaction(block: JsonObject, place: Place) -> None:
     if extra or not (content is None or (isinstance(content, str) and content)):
         what = f"the fields {extra}" if extra else "content that is neither text nor null"
         place.fault("compaction-shape", f"a compaction block has {what}")
+    if not is_clean(block) and not _is_sendable(block):
+        place.fault("compaction-shape", "a compaction block holds what JSON in UTF-8 cannot")
+    if place.role == "system":
+        place.fault("compaction-place", "a compaction block in a system message")
+
+
+def _is_sendable(block: JsonObject) -> bool:
+    """True for what JSON in UTF-8 can carry, NUL included: what came with it must go back with it."""
+    try:
+        json.dumps(dict(block), ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _json(value: Any) -> str:
@@ -340,7 +373,8 @@ def _brief(value: Any) -> str:
 
 _Check = Callable[[JsonObject, Place], Sequence[JsonObject]]
 _ROLE: Mapping[str, str] = dict.fromkeys(("tool_use", *THINKING, *SERVER_CALLS), "assistant")
-_NOT_SYSTEM = frozenset({"image", "document", "search_result", "container_upload"})
+# A result that got there is brought to its call.
+_IN_SYSTEM = frozenset({"text", "tool_addition", "tool_removal", "tool_result"})
 _IN_RESULT: Mapping[str, _Check] = {
     "text": _text,
     "image": _image,

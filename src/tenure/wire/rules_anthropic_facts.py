@@ -25,6 +25,8 @@ from tenure.wire.rules_anthropic_block import (
 from tenure.wire.values import is_array, is_object
 
 CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+# The API's 400 on `server_tool_use.id`.
+SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 # What a block is to the walk.
 CALL, RESULT, SERVER, SERVED, THOUGHT, SUMMARY, OTHER = "crsStko"
 
@@ -112,6 +114,14 @@ _is_plain = CALL_ID.fullmatch
 def is_call_id(given: Any, read: str) -> bool:
     """True for an id that the API takes as it is spelled."""
     return given == read and CALL_ID.fullmatch(read) is not None
+
+
+def is_server_id(block: JsonObject, read: str) -> bool:
+    """True for an id of a server tool's call or result that the API takes as it is spelled."""
+    kind = block.get("type")
+    given = block.get("id" if kind in SERVER_CALLS else "tool_use_id")
+    named = kind != "server_tool_use" or SERVER_ID.fullmatch(read) is not None
+    return given == read and bool(read) and named
 
 
 def pair_id(value: Any) -> str:

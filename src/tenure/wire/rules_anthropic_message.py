@@ -31,10 +31,13 @@ from tenure.wire.rules_anthropic_block import (
 from tenure.wire.rules_anthropic_facts import (
     CALL,
     RESULT,
+    SERVED,
+    SERVER,
     WORDS,
     Facts,
     Item,
     is_call_id,
+    is_server_id,
     item_of,
     json_text,
     marks_and_pictures,
@@ -42,6 +45,8 @@ from tenure.wire.rules_anthropic_facts import (
 )
 from tenure.wire.values import is_array, is_object
 
+# How long a system message is shown: anthropic 2.14.0, beta_system_message_param.
+CLEAR_AT = ("next_user_message", "never")
 ROLES = frozenset({"user", "assistant", "system"})
 # Models older than Opus 4.8, and Sonnet 5: platform docs, mid-conversation system messages.
 _NO_SYSTEM = re.compile(r"(?:.*[./])?claude-(?:[a-z]+-4(?:-[0-7])?|sonnet-5|3.*)(?:-\d{8})?")
@@ -76,6 +81,9 @@ class Reader:
             if item.what in {CALL, RESULT} and not self._is_id(content[at], item):
                 words = f"call id {item.id!r} is none that the API takes"
                 faults.append(Fault("call-id", words, ("content", at)))
+            elif item.what in {SERVER, SERVED} and not is_server_id(content[at], item.id):
+                words = f"server call id {item.id!r} is none that the API takes"
+                faults.append(Fault("server-call-id", words, ("content", at)))
         marks, pictures = marks_and_pictures(content)
         last = content[-1].get("text") if content[-1].get("type") == "text" else ""
         return Facts(
@@ -127,9 +135,13 @@ class Reader:
             faults.append(_lost("system-model", words, message))
             return self._of_other_role({**message, "role": "system message"}, faults)
         if len(message) > 2:
-            message = _clean_fields(message, faults)
+            message = _of_system(_clean_fields(message, faults), role, faults)
         if role == "system" and not content and message.get("output_config"):
-            return (message if is_array(content) else {**message, "content": []}), faults
+            if is_array(content):
+                return message, faults
+            words = "a message that sets the effort has no list as its content"
+            faults.append(Fault("message-shape", words, ("content",)))
+            return {**message, "content": []}, faults
         if type(content) is str:
             return self._spoken(message, content, faults)
         if content is None or content in ([], ()):
@@ -263,6 +275,22 @@ def _clean_fields(message: JsonObject, faults: list[Fault]) -> JsonObject:
     faults.append(_lost("unsendable-text", "a field holds what JSON in UTF-8 cannot", rest))
     fields: JsonObject = cleaned(rest)
     return {"role": message["role"], "content": message.get("content"), **fields}
+
+
+def _of_system(message: JsonObject, role: str, faults: list[Fault]) -> JsonObject:
+    """The message without fields that only system messages have, or with values they have not."""
+    until, output = message.get("clear_at"), message.get("output_config")
+    gone: dict[str, Any] = {}
+    if until is not None and (role != "system" or until not in CLEAR_AT):
+        gone["clear_at"] = until
+    if output is not None and (role != "system" or not is_object(output)):
+        gone["output_config"] = output
+    if not gone:
+        return message
+    for name, value in gone.items():
+        words = f"{name} of {json_text(value)[:40]} in a message of role {role}"
+        faults.append(Fault("system-fields", words, (name,), lost_json(value)))
+    return {key: value for key, value in message.items() if key not in gone}
 
 
 def _as_blocks(content: Any) -> list[Any]:

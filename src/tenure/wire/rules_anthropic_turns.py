@@ -1,14 +1,14 @@
 """The rules of Anthropic Messages that hold between messages: turns, pairs, server tools, order.
 
-Invariant: a walk over facts in order. Consecutive messages of one role are one turn, as the API
-merges them; what a turn leaves open goes on in a `Pending`, and a turn that is still growing is
-judged without being closed.
+Invariant: consecutive messages of one role are one turn, as the API merges them. Each message is
+judged once, as it joins its turn; what a turn breaks by its end is asked for when another begins, or
+as often as wanted while nothing follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import NamedTuple, Protocol
 
 from tenure.core.legal import Violation
 from tenure.wire.rules_anthropic_facts import (
@@ -21,8 +21,6 @@ from tenure.wire.rules_anthropic_facts import (
     Facts,
     Item,
 )
-
-Numbered = tuple[int, Facts]
 
 
 class Pending(NamedTuple):
@@ -42,113 +40,199 @@ NOTHING = Pending({}, {})
 
 
 class Judge(NamedTuple):
-    """What the judgement of a turn needs to know: waiting ids, the ids of earlier turns, the list
-    of what is found; `last` says that nothing follows, `after` which role does."""
+    """What the judgement of a turn needs to know: waiting ids, the ids of earlier turns, and the
+    list of what is found."""
 
     waiting: Collection[str]
     known: Collection[str]
     served: Collection[str]
     found: list[Violation]
-    last: bool
-    after: str
 
     def broken(self, rule: str, number: int, words: str) -> None:
         """Takes note of a violation."""
         self.found.append(Violation(rule, number, words))
 
 
-def judge_turn(turn: Sequence[Numbered], before: Pending, judge: Judge) -> Pending:
-    """The violations of a turn, and what it leaves open."""
-    role = turn[0][1].role
-    if role == "assistant":
-        return _assistant(turn, before, judge)
-    if role == "user":
-        return _user(turn, before, judge)
-    return _system(turn, before, judge)
+class Turn(Protocol):
+    """A run of messages of one role. `number` is that of its first message, `opening` its first
+    block; `calls` are the calls in it, `served` the ids of its server calls."""
+
+    number: int
+    role: str
+    opening: Item | None
+    calls: dict[str, int]
+    served: set[str]
+
+    def see(self, number: int, facts: Facts, judge: Judge) -> None:
+        """Judges its next message."""
+
+    def close(self, after: str, judge: Judge) -> Pending:
+        """What it breaks now that a turn of role `after` follows, and what it leaves open."""
+
+    def end(self, judge: Judge) -> None:
+        """What it breaks as long as nothing follows."""
 
 
-def _assistant(turn: Sequence[Numbered], before: Pending, judge: Judge) -> Pending:
-    _unanswered(before.calls, judge)
-    calls: dict[str, int] = {}
-    server = dict(before.server)
-    own: set[str] = set()
-    last: Item | None = None
-    for number, facts in turn:
+def turn_of(number: int, facts: Facts, before: Pending, judge: Judge) -> Turn:
+    """The turn that begins with this message, which is not judged yet."""
+    if facts.role == "assistant":
+        _unanswered(before.calls, judge)
+        return _Assistant(number, facts, before)
+    if facts.role == "user":
+        return _User(number, facts, before)
+    return _System(number, facts, before)
+
+
+class _Turn:
+    """What turns of all roles have."""
+
+    __slots__ = ("before", "calls", "number", "opening", "role", "served")
+
+    def __init__(self, number: int, facts: Facts, before: Pending) -> None:
+        self.number = number
+        self.role = facts.role
+        self.opening = facts.items[0] if facts.items else None
+        self.before = before
+        self.calls: dict[str, int] = {}
+        self.served: set[str] = set()
+
+
+class _Assistant(_Turn):
+    __slots__ = ("last", "last_number", "server")
+
+    def __init__(self, number: int, facts: Facts, before: Pending) -> None:
+        super().__init__(number, facts, before)
+        self.server = dict(before.server)
+        self.last = ""
+        self.last_number = number
+
+    def see(self, number: int, facts: Facts, judge: Judge) -> None:
+        """See `Turn.see`."""
+        self.last_number = number
         for item in facts.items:
-            last = item
+            self.last = item.what
             if item.what == CALL:
-                _call(item.id, number, calls, judge)
+                self._call(item.id, number, judge)
             elif item.what == SERVER:
-                if item.id in own or item.id in judge.served:
+                if item.id in self.served or item.id in judge.served:
                     words = f"server call id {item.id!r} occurs twice"
                     judge.broken("server-call-repeated", number, words)
-                own.add(item.id)
-                server[item.id] = number
+                self.served.add(item.id)
+                self.server[item.id] = number
             elif item.what == SERVED:
-                if server.pop(item.id, None) is None:
+                if self.server.pop(item.id, None) is None:
                     words = f"server tool result {item.id!r} has no call before it"
                     judge.broken("server-result-alone", number, words)
             elif item.what == RESULT:
                 words = f"result {item.id!r} stands in an assistant message"
                 judge.broken("orphan-result", number, words)
-    number = turn[-1][0]
-    what = last.what if last else ""
-    if what == THOUGHT:
-        words = "the last block of an assistant turn is thinking"
-        judge.broken("thinking-last", number, words)
-    if judge.last:
-        if what not in {SERVER, SERVED}:
-            _unfinished(server, judge)
-        _open_loop(calls, judge)
-    return Pending(calls, server, "assistant", what == SERVED)
+
+    def close(self, after: str, judge: Judge) -> Pending:  # noqa: ARG002
+        """See `Turn.close`."""
+        self._check_thinking(judge)
+        return Pending(self.calls, self.server, "assistant", self.last == SERVED)
+
+    def end(self, judge: Judge) -> None:
+        """See `Turn.end`."""
+        self._check_thinking(judge)
+        if self.last not in {SERVER, SERVED}:
+            _unfinished(self.server, judge)
+        _open_loop(self.calls, judge)
+
+    def _call(self, call: str, number: int, judge: Judge) -> None:
+        if call in self.calls:
+            judge.broken("duplicate-call", number, f"call id {call!r} occurs twice in one turn")
+        elif call in judge.known:
+            judge.broken("repeated-id", number, f"call id {call!r} occurs in an earlier turn")
+        self.calls[call] = number
+
+    def _check_thinking(self, judge: Judge) -> None:
+        if self.last == THOUGHT:
+            words = "the last block of an assistant turn is thinking"
+            judge.broken("thinking-last", self.last_number, words)
 
 
-def _call(call: str, number: int, calls: dict[str, int], judge: Judge) -> None:
-    if call in calls:
-        judge.broken("duplicate-call", number, f"call id {call!r} occurs twice in one turn")
-    elif call in judge.known:
-        judge.broken("repeated-id", number, f"call id {call!r} occurs in an earlier turn")
-    calls[call] = number
+class _User(_Turn):
+    __slots__ = ("open", "other")
 
+    def __init__(self, number: int, facts: Facts, before: Pending) -> None:
+        super().__init__(number, facts, before)
+        self.open = dict(before.calls)
+        self.other = False
 
-def _user(turn: Sequence[Numbered], before: Pending, judge: Judge) -> Pending:
-    open_calls = dict(before.calls)
-    other = False
-    for number, facts in turn:
+    def see(self, number: int, facts: Facts, judge: Judge) -> None:
+        """See `Turn.see`."""
         for item in facts.items:
             if item.what != RESULT:
-                other = True
-            elif item.id not in before.calls:
-                other = True
+                self.other = True
+            elif item.id not in self.before.calls:
+                self.other = True
                 words = f"result {item.id!r} has no call in the assistant turn before it"
                 judge.broken("orphan-result", number, words)
-            elif open_calls.pop(item.id, None) is None:
-                other = True
+            elif self.open.pop(item.id, None) is None:
+                self.other = True
                 judge.broken("duplicate-result", number, f"call {item.id!r} is answered twice")
-            elif other:
+            elif self.other:
                 words = "a tool result stands behind other content of its turn"
                 judge.broken("results-first", number, words)
-    if other:
+
+    def close(self, after: str, judge: Judge) -> Pending:  # noqa: ARG002
+        """See `Turn.close`."""
+        if self.other:
+            _unfinished(self.before.server, judge)
+        _unanswered(self.open, judge)
+        return Pending({}, {} if self.other else self.before.server, "user")
+
+    def end(self, judge: Judge) -> None:
+        """See `Turn.end`."""
+        if self.other:
+            self.close("", judge)
+        else:
+            _open_loop(self.open, judge)
+
+
+class _System(_Turn):
+    __slots__ = ("spoken",)
+
+    def __init__(self, number: int, facts: Facts, before: Pending) -> None:
+        super().__init__(number, facts, before)
+        # The first message that speaks; the others only set the effort.
+        self.spoken = -1
+
+    def see(self, number: int, facts: Facts, judge: Judge) -> None:
+        """See `Turn.see`."""
+        for item in facts.items:
+            if item.what == RESULT:
+                words = f"result {item.id!r} stands in a system message"
+                judge.broken("orphan-result", number, words)
+        if facts.exempt:
+            return
+        if self.spoken >= 0:
+            judge.broken("system-row", number, "a system message right behind another one")
+        else:
+            self.spoken = number
+
+    def close(self, after: str, judge: Judge) -> Pending:
+        """See `Turn.close`."""
+        before, spoken = self.before, self.spoken
+        waits = any(call in judge.waiting for call in before.calls)
+        follows = before.role == "user" or before.served
+        if spoken >= 0 and not waits and (not follows or after != "assistant"):
+            words = "a system message must stand between a user's turn and an assistant's"
+            judge.broken("system-place", spoken, words)
+        elif spoken < 0 and not waits and before.calls and after == "user":
+            # It may stand anywhere else, but nothing stands between calls and their results.
+            words = "a system message stands between calls and their results"
+            judge.broken("system-place", self.number, words)
+        if spoken < 0:
+            return before
         _unfinished(before.server, judge)
-    if other or not judge.last:
-        _unanswered(open_calls, judge)
-    else:
-        _open_loop(open_calls, judge)
-    return Pending({}, {} if other else before.server, "user")
+        return before._replace(server={})
 
-
-def _system(turn: Sequence[Numbered], before: Pending, judge: Judge) -> Pending:
-    if all(facts.exempt for _, facts in turn):
-        return before  # Only sets the effort; exempt from the rules of place.
-    number = next(number for number, facts in turn if not facts.exempt)
-    waits = any(call in judge.waiting for call in before.calls)
-    follows = before.role == "user" or before.served
-    if not waits and (not follows or judge.after != "assistant"):
-        words = "a system message must stand between a user's turn and an assistant's"
-        judge.broken("system-place", number, words)
-    if judge.last:
-        _unanswered(before.calls, judge)
-    return before
+    def end(self, judge: Judge) -> None:
+        """See `Turn.end`."""
+        self.close("assistant", judge)
+        (_open_loop if self.spoken < 0 else _unanswered)(self.before.calls, judge)
 
 
 def _unanswered(calls: Mapping[str, int], judge: Judge) -> None:

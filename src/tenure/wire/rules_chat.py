@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from tenure.core.legal import Rule, Terms, Violation
 from tenure.core.message import JsonObject
 from tenure.wire.growing import Growing
-from tenure.wire.mend_common import FreshIds
-from tenure.wire.rules_chat_shape import shaped
-from tenure.wire.shape import UNSENDABLE, Fault, call_key, head_faults, id_fault
+from tenure.wire.rules_chat_shape import LONGEST_ID, shaped
+from tenure.wire.rules_openai_ids import call_key, id_fault
+from tenure.wire.shape import UNSENDABLE, Fault, Takes, head_faults, takes_of
 from tenure.wire.values import is_array, is_object
 
 _PARAMS = "openai 3.57.0, types/chat/chat_completion_*_message_param.py"
@@ -26,6 +26,7 @@ _ANSWERED = (
 _EXPECTED = (
     "400 \"messages with role 'tool' must be a response to a preceding message with 'tool_calls'\""
 )
+_NAME = '400 "string does not match pattern. Expected a string that matches ..."'
 _HOSTS = "reports of hosts that refuse other ids, public issues up to August 2026"
 
 RULES: Mapping[str, Rule] = {
@@ -59,10 +60,29 @@ RULES: Mapping[str, Rule] = {
             _PARAMS,
             "left out, kept under a handle",
         ),
+        Rule("call-type", "a call has the type of what it holds", _PARAMS, "that type"),
+        Rule("call-name", "a tool name has letters, digits, _ and - only", _NAME, "others become _"),
         Rule("arguments-text", "arguments of a call are text", _PARAMS, "the JSON text of them"),
+        Rule(
+            "breakpoint",
+            "a cache breakpoint is explicit, for 30m or 12h, and the model knows it",
+            "openai 3.57.0, chat_completion_content_part_text_param; providers.md 3.1",
+            "taken off, or its lifetime",
+        ),
+        Rule(
+            "part-type",
+            "a part is of a type that the API has; a host may have others",
+            '400 "Invalid value: ... Supported values are: ..."',
+            fatal=False,
+        ),
         Rule("call-id", "a call and its results have an id that is text", _PARAMS, "a new id"),
         Rule("id-spaces", "no blanks stand around a call id", _HOSTS, "taken off on both sides"),
-        Rule("id-shape", "a call id has the shape that the host wants", _HOSTS, "a new id"),
+        Rule(
+            "id-shape",
+            f"a call id has at most {LONGEST_ID} characters and the shape that the host wants",
+            f'400 "Expected a string with maximum length {LONGEST_ID}"; {_HOSTS}',
+            "a new id",
+        ),
         Rule("duplicate-call", "no two calls of one message share an id", _ANSWERED, "a new id"),
         Rule(
             "reused-id",
@@ -109,25 +129,26 @@ def violations(messages: Sequence[JsonObject], terms: Terms | None = None) -> li
 
 def checker(terms: Terms) -> Growing[Reading]:
     """See `Wire.checker`."""
-    fits = FreshIds((), terms.id_pattern).fits
+    takes = takes_of(terms, LONGEST_ID)
     _, faults = head_faults(terms.head)
 
     def read(message: JsonObject) -> Reading:
-        return reading(message, fits)
+        return reading(message, takes)
 
     return Growing(read, lambda: _Pairs(terms.pending), [fault.violation(-1) for fault in faults])
 
 
-def reading(message: Any, fits: Any) -> Reading:
+def reading(message: Any, takes: Takes) -> Reading:
     """The reading of one message; its calls are those that are left when it is sound."""
-    sound, faults = shaped(message)
+    sound, mended, left = shaped(message, takes)
+    faults = (*mended, *left)
     is_tool = sound.get("role") == "tool"
     if not is_tool and "tool_calls" not in sound and not faults:
         return _SILENT
     ids = [sound.get("tool_call_id")] if is_tool else call_ids(sound)
     found = []
     for value in ids:
-        fault = id_fault(value, fits)
+        fault = id_fault(value, takes.fits)
         if fault is not None:
             found.append((call_key(value), fault))
     return Reading(is_tool, tuple(map(call_key, ids)), faults, tuple(found))

@@ -14,24 +14,24 @@ history is on the server: pairs and ids are then not judged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from tenure.core.legal import Terms, Violation
 from tenure.core.message import JsonObject
 from tenure.wire.growing import Growing
-from tenure.wire.mend_common import FreshIds
+from tenure.wire.rules_openai_ids import call_key, id_fault
 from tenure.wire.rules_responses_shape import (
-    BOUND_IDS,
     CALL_OUTPUTS,
     CLIENT_CALLS,
     FREE_IDS,
+    LONGEST_ID,
     call_of,
     kind_of,
     shaped,
 )
 from tenure.wire.rules_responses_table import RULES
-from tenure.wire.shape import Fault, call_key, head_faults, id_fault
+from tenure.wire.shape import Fault, Takes, head_faults, takes_of
 from tenure.wire.values import text_of
 
 # What a call and its output pair by: the family of their types, and the call id.
@@ -41,7 +41,8 @@ Key: TypeAlias = tuple[str, str]
 _CLIENT_ITEMS = frozenset(
     {"additional_tools", "configuration_update", "compaction_trigger", "mcp_approval_response"}
 )
-_SINGLE_IDS = FREE_IDS | BOUND_IDS | {"reasoning"}
+# Its id is that of the call which it answers.
+OLD_OUTPUT = "local_shell_call_output"
 
 __all__ = ["RULES", "Reading", "checker", "made_by_model", "on_server", "reading", "violations"]
 
@@ -69,11 +70,11 @@ def violations(messages: Sequence[JsonObject], terms: Terms | None = None) -> li
 
 def checker(terms: Terms) -> Growing[Reading]:
     """See `Wire.checker`."""
-    fits = FreshIds((), terms.id_pattern).fits
+    takes = takes_of(terms, LONGEST_ID)
     _, faults = head_faults(terms.head)
 
     def read(item: JsonObject) -> Reading:
-        return reading(item, fits)
+        return reading(item, takes)
 
     return Growing(read, lambda: _Walk(terms), [fault.violation(-1) for fault in faults])
 
@@ -98,14 +99,15 @@ def pair_key(item: JsonObject, kind: str) -> Key | None:
     return family, call_key(call_of(item, kind))
 
 
-def reading(item: Any, fits: Callable[[str], bool]) -> Reading:
+def reading(item: Any, takes: Takes) -> Reading:
     """The reading of one item, of its sound copy where it is not sound."""
-    sound, faults = shaped(item)
+    sound, mended, left = shaped(item, takes)
+    faults = (*mended, *left)
     kind = kind_of(sound)
     by_model = made_by_model(sound, kind)
     key = pair_key(sound, kind)
-    fault = id_fault(call_of(sound, kind), fits) if key is not None else None
-    item_id = text_of(sound.get("id")) if kind in _SINGLE_IDS else ""
+    fault = id_fault(call_of(sound, kind), takes.fits) if key is not None else None
+    item_id = text_of(sound.get("id")) if kind != OLD_OUTPUT else ""
     loose = by_model and bool(sound.get("id")) and kind in FREE_IDS
     return Reading(kind, by_model, key, item_id, loose, faults, fault)
 
@@ -123,6 +125,8 @@ class _Walk:
         # Calls that an item reference may have answered; after one, no output is an orphan for sure.
         self._perhaps: set[Key] = set()
         self._reference = False
+        # Ids of outputs whose calls a reference stands for: another call may not have them.
+        self._claimed: set[Key] = set()
         self._ids: set[str] = set()
         # The reasoning at the end so far, and whether the run of model items has some.
         self._reasoning: list[int] = []
@@ -209,7 +213,7 @@ class _Walk:
         if facts.id_fault is not None and not kept:
             self._found.append(facts.id_fault.violation(number))
         if facts.kind in CLIENT_CALLS:
-            if key in self._kinds and key[1] and not kept:
+            if (key in self._kinds or key in self._claimed) and key[1] and not kept:
                 twice = key in self._waiting
                 words = f"call id {key[1]!r} was used by an earlier call"
                 rule = "duplicate-call" if twice else "reused-id"
@@ -227,7 +231,9 @@ class _Walk:
         elif kind is not None:
             words = f"call {key[1]!r} is answered twice"
             self._found.append(Violation("duplicate-result", number, words))
-        elif not self._reference:
+        elif self._reference:
+            self._claimed.add(key)
+        else:
             self._early.append((number, key))
 
 

@@ -11,20 +11,14 @@ from typing import Any
 
 from tenure.core.message import JsonObject
 from tenure.wire.mend_common import foreign_label, lost_json
-from tenure.wire.shape import (
-    INPUT_PARTS,
-    OUTPUT_PARTS,
-    Fault,
-    Shaped,
-    argument_text,
-    by_user,
-    sound_content,
-    spoken,
-    without_unsendable,
-)
+from tenure.wire.rules_openai_ids import sound_name
+from tenure.wire.rules_openai_parts import INPUT_PARTS, OUTPUT_PARTS, by_user, sound_content
+from tenure.wire.shape import Findings, Shaped, Takes, argument_text, spoken, without_unsendable
 from tenure.wire.values import is_array, is_object, text_of
 
 ROLES = frozenset({"user", "assistant", "system", "developer"})
+# Characters of a call id that Responses takes: public issues of 2025.
+LONGEST_ID = 64
 # Characters of sealed text that the API takes back (reported in public issues, providers.md 3.2).
 MOST_SEALED = 10_485_760
 CLIENT_CALLS = frozenset(
@@ -85,36 +79,51 @@ def call_of(item: JsonObject, kind: str) -> Any:
     return item.get("call_id")
 
 
-def shaped(item: Any) -> Shaped:
+def shaped(item: Any, takes: Takes) -> Shaped:
     """The item as Responses takes it, and what had to be done for that."""
+    item, unsendable = without_unsendable(item)
+    notes = Findings(takes, unsendable)
     if is_object(item) and kind_of(item) in OPAQUE:
-        return Shaped(item, tuple(_too_long(item, "compaction-size")))
-    item, faults = without_unsendable(item)
+        return _of_provider(item, notes)
     if not is_object(item):
         words = f"an item is {type(item).__name__}, not an object"
-        new = by_user("an item that was no object", item, INPUT_PARTS)
-        fault = Fault("item-object", words, "sent as a user's text", lost_json(item))
-        return Shaped(new, (*faults, fault))
+        notes.add("item-object", words, "sent as a user's text", item)
+        return notes.shaped(by_user("an item that was no object", item, INPUT_PARTS))
     kind = kind_of(item)
     if kind == "message":
-        item = _sound_message(item, faults)
+        item = _sound_message(item, notes)
     elif kind == "reasoning":
-        item = _sound_reasoning(item, faults)
+        item = _sound_reasoning(item, notes)
     elif kind in CLIENT_CALLS:
-        item = _sound_call(item, kind, faults)
+        item = _sound_call(item, kind, notes)
     elif kind in _PLAIN_OUTPUTS:
-        item = _sound_output(item, faults)
-    return Shaped(_with_sound_id(item, kind_of(item), faults), tuple(faults))
+        item = _sound_output(item, notes)
+    return notes.shaped(_with_sound_id(item, kind_of(item), notes))
 
 
-def _with_sound_id(item: JsonObject, kind: str, faults: list[Fault]) -> JsonObject:
+def _of_provider(item: JsonObject, notes: Findings) -> Shaped:
+    """A compaction item or a reference: sealed, so that nothing but its frame can be judged."""
+    name, sealed = item.get("id"), item.get("encrypted_content")
+    if kind_of(item) == "item_reference":
+        if not isinstance(name, str) or not name:
+            notes.add("empty-item", "an item reference has no id that is text", "left out", item)
+        return notes.shaped(item)
+    if not isinstance(sealed, str):
+        words = "a compaction item has no sealed text"
+        notes.add("empty-item", words, "left out", item)
+    elif len(sealed) > MOST_SEALED:
+        notes.leave("compaction-size", _too_long(sealed), ("encrypted_content",))
+    return notes.shaped(_with_sound_id(item, "compaction", notes))
+
+
+def _with_sound_id(item: JsonObject, kind: str, notes: Findings) -> JsonObject:
     name = item.get("id")
-    free = kind in FREE_IDS or kind == "reasoning"
-    if name is None or isinstance(name, str) or not (free or kind in BOUND_IDS):
+    if name is None or isinstance(name, str):
         return item
+    free = kind in FREE_IDS or kind in {"reasoning", "compaction"}
     words = f"the id of a {kind} is {type(name).__name__}, not text"
     done = "id left out" if free else "id sent as its JSON text"
-    faults.append(Fault("item-id", words, done, lost_json(name), ("id",)))
+    notes.add("item-id", words, done, name, ("id",))
     if free:
         return {key: value for key, value in item.items() if key != "id"}
     return {**item, "id": spoken(name)}
@@ -125,20 +134,15 @@ def as_words(item: JsonObject, what: str) -> JsonObject:
     return {"role": "assistant", "content": f"{foreign_label(what)}\n{lost_json(item).decode()}"}
 
 
-def _too_long(item: JsonObject, rule: str) -> list[Fault]:
-    size = len(text_of(item.get("encrypted_content")))
-    if size <= MOST_SEALED:
-        return []
-    words = f"encrypted_content has {size} characters, at most {MOST_SEALED} are taken back"
-    return [Fault(rule, words, "left out", path=("encrypted_content",))]
+def _too_long(sealed: str) -> str:
+    return f"encrypted_content has {len(sealed)} characters, at most {MOST_SEALED} are taken back"
 
 
-def _sound_message(item: JsonObject, faults: list[Fault]) -> JsonObject:
+def _sound_message(item: JsonObject, notes: Findings) -> JsonObject:
     role = text_of(item.get("role"))
     if role not in ROLES:
         words = f"role {item.get('role')!r} is not known"
-        done = "sent as a user's labelled text"
-        faults.append(Fault("role-known", words, done, lost_json(item)))
+        notes.add("role-known", words, "sent as a user's labelled text", item)
         rest = {key: value for key, value in item.items() if key != "content"}
         what = "a message whose role this API does not know"
         if rest:
@@ -146,57 +150,61 @@ def _sound_message(item: JsonObject, faults: list[Fault]) -> JsonObject:
         return by_user(what, item.get("content"), INPUT_PARTS)
     if item.get("type") not in (None, "message"):
         words = f"the type of a message is {item['type']!r}"
-        done = "its type set to message"
-        faults.append(Fault("item-object", words, done, lost_json(item["type"])))
+        notes.add("item-object", words, "its type set to message", item["type"])
         item = {**item, "type": "message"}
     content = item.get("content")
     if content is None or (is_array(content) and not content):
         words = f"the {role} message has no content"
-        faults.append(Fault("empty-content", words, "content set to empty text", path=("content",)))
+        notes.add("empty-content", words, "content set to empty text", path=("content",))
         return {**item, "content": ""}
     by_model = role == "assistant"
     parts = OUTPUT_PARTS if by_model else INPUT_PARTS
     where = "an assistant message" if by_model else ""
-    new, found = sound_content(content, parts, text_only=where)
-    faults += found
-    return {**item, "content": new} if found else item
+    new = sound_content(content, parts, notes, text_only=where)
+    return item if new is content else {**item, "content": new}
 
 
-def _sound_reasoning(item: JsonObject, faults: list[Fault]) -> JsonObject:
-    faults += _too_long(item, "reasoning-size")
+def _sound_reasoning(item: JsonObject, notes: Findings) -> JsonObject:
+    sealed = item.get("encrypted_content")
+    if isinstance(sealed, str) and len(sealed) > MOST_SEALED:
+        notes.add("reasoning-size", _too_long(sealed), "left out", item, ("encrypted_content",))
+    elif sealed is not None and not isinstance(sealed, str):
+        words = f"the sealed text of a reasoning item is {type(sealed).__name__}"
+        notes.add("sealed-text", words, "left out", sealed, ("encrypted_content",))
+        item = {key: value for key, value in item.items() if key != "encrypted_content"}
     summary = item.get("summary")
     if is_array(summary):
         return item
-    lost = b"" if summary is None else lost_json(summary)
     words = "a reasoning item has no list as its summary"
-    faults.append(Fault("reasoning-summary", words, "summary set to []", lost, ("summary",)))
+    notes.add("reasoning-summary", words, "summary set to []", summary, ("summary",))
     return {**item, "summary": []}
 
 
-def _sound_call(item: JsonObject, kind: str, faults: list[Fault]) -> JsonObject:
+def _sound_call(item: JsonObject, kind: str, notes: Findings) -> JsonObject:
     field = _SAID_BY.get(kind)
     if field is None:
         return item
     if not isinstance(item.get("name"), str) or not item["name"]:
         words = "a call does not say which tool it calls"
-        faults.append(Fault("broken-call", words, "sent as labelled text", lost_json(item)))
+        notes.add("broken-call", words, "sent as labelled text", item)
         return as_words(item, "a tool call that does not say which tool it calls")
+    name = sound_name(item["name"], notes, ("name",))
+    if name is not item["name"]:
+        item = {**item, "name": name}
     given = item.get(field)
     if isinstance(given, str):
         return item
-    words = f"{field} of call {item['name']!r} are no text"
-    lost = b"" if given is None else lost_json(given)
-    faults.append(Fault("arguments-text", words, "spelled as JSON text", lost, (field,)))
+    words = f"{field} of call {name!r} are no text"
+    notes.add("arguments-text", words, "spelled as JSON text", given, (field,))
     text = argument_text(given) if field == "arguments" else spoken(given)
     return {**item, field: text}
 
 
-def _sound_output(item: JsonObject, faults: list[Fault]) -> JsonObject:
+def _sound_output(item: JsonObject, notes: Findings) -> JsonObject:
     output = item.get("output")
     if output is None:
         words = "an output has no content"
-        faults.append(Fault("empty-content", words, "output set to empty text", path=("output",)))
+        notes.add("empty-content", words, "output set to empty text", path=("output",))
         return {**item, "output": ""}
-    new, found = sound_content(output, INPUT_PARTS, field="output")
-    faults += found
-    return {**item, "output": new} if found else item
+    new = sound_content(output, INPUT_PARTS, notes, field="output")
+    return item if new is output else {**item, "output": new}

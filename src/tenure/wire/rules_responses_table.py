@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tenure.core.legal import Rule
+from tenure.wire.rules_responses_shape import LONGEST_ID
 from tenure.wire.shape import UNSENDABLE
 
 _PARAMS = "openai 3.57.0, types/responses/response_input_item_param.py"
 _NO_OUTPUT = '400 "No tool output found for function call call_..."'
 _NO_CALL = '400 "No tool call found for function call output ..."'
+_NAME = '400 "string does not match pattern. Expected a string that matches ..."'
 _HOSTS = "reports of hosts that refuse other ids, public issues up to August 2026"
 _REASONING = "openai 3.57.0, types/responses/response_reasoning_item_param.py"
 _FOLLOWED = (
@@ -44,9 +46,38 @@ RULES: Mapping[str, Rule] = {
             "a compaction item is no longer than 10,485,760 characters",
             "providers.md 3.2 [issue]; it is sealed, so nothing can be done to it",
         ),
+        Rule(
+            "sealed-text", "sealed reasoning is text", _REASONING, "left out, kept under a handle"
+        ),
+        Rule(
+            "empty-item",
+            "a compaction item holds its sealed text, a reference an id",
+            _PARAMS,
+            "left out, kept under a handle",
+        ),
+        Rule(
+            "call-name", "a tool name has letters, digits, _ and - only", _NAME, "others become _"
+        ),
+        Rule(
+            "breakpoint",
+            "a cache breakpoint is explicit, for 30m or 12h, and the model knows it",
+            "openai 3.57.0, response_input_text_param; providers.md 3.2",
+            "taken off, or its lifetime",
+        ),
+        Rule(
+            "part-type",
+            "a part is of a type that the API has; a host may have others",
+            '400 "Invalid value: ... Supported values are: ..."',
+            fatal=False,
+        ),
         Rule("call-id", "a call and its output have an id that is text", _PARAMS, "a new id"),
         Rule("id-spaces", "no blanks stand around a call id", _HOSTS, "taken off on both sides"),
-        Rule("id-shape", "a call id has the shape that the host wants", _HOSTS, "a new id"),
+        Rule(
+            "id-shape",
+            f"a call id has at most {LONGEST_ID} characters and the shape that the host wants",
+            f'400 "Expected a string with maximum length {LONGEST_ID}"; {_HOSTS}',
+            "a new id",
+        ),
         Rule("duplicate-call", "no two waiting calls share an id", _NO_OUTPUT, "a new id"),
         Rule(
             "reused-id",
@@ -60,7 +91,7 @@ RULES: Mapping[str, Rule] = {
             "duplicate-item",
             "no two items share an id",
             '400 "Duplicate item found with id ..."',
-            "the later one loses its id, reasoning goes",
+            "the later one loses its id or gets another; reasoning, references and copies go",
         ),
         Rule(
             "unanswered-call",
