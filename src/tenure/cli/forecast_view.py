@@ -58,9 +58,9 @@ def _carrying(one: Forecast) -> Iterator[RenderableType]:
         [
             ("steps", "right"),
             ("with cache", "right"),
-            ("", "left"),
+            ("", "bar"),
             ("without", "right"),
-            ("", "left"),
+            ("", "bar"),
             ("cache saves", "right"),
         ],
         [

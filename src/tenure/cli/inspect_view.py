@@ -180,7 +180,7 @@ def _shares(title: str, shares: Sequence[Share], classes: Sequence[Share]) -> Re
             ("tokens", "right"),
             ("carried", "right"),
             ("", "right"),
-            ("", "left"),
+            ("", "bar"),
             ("USD", "right"),
         ],
         [
@@ -236,7 +236,7 @@ def _results(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableTyp
     }
     yield heading("What became of tool results")
     yield table(
-        [("", "left"), ("results", "right"), ("tokens", "right"), ("", "right"), ("", "left")],
+        [("", "left"), ("results", "right"), ("tokens", "right"), ("", "right"), ("", "bar")],
         [
             [
                 words[fate],
@@ -309,7 +309,7 @@ def _uses(one: Inspection) -> Iterator[RenderableType]:
 def _histogram(title: str, bins: Sequence[Bin]) -> RenderableType:
     highest = max((one.uses for one in bins), default=0)
     return table(
-        [(title, "left"), ("uses", "right"), ("", "left")],
+        [(title, "left"), ("uses", "right"), ("", "bar")],
         [[one.label, str(one.uses), bar(part(one.uses, highest), 16)] for one in bins],
     )
 

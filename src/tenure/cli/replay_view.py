@@ -138,7 +138,7 @@ def _policies(
         [
             ("policy", "left"),
             *((title, "right") for title in ("cost", "USD", "ratio")),
-            ("", "left"),
+            ("", "bar"),
         ]
         + [(title, "right") for title in ("read", "written", "plain", "output")],
         [
