@@ -23,6 +23,7 @@ from tenure.cli.output import (
     percent,
     plain,
     start,
+    step_number,
     table,
     tail,
     usd,
@@ -217,7 +218,7 @@ def _results(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableTyp
             [
                 *([tail(row.session, _NAME)] if many else []),
                 start(row.thread, 16),
-                str(row.step),
+                step_number(row.step),
                 start(row.tool, _NAME),
                 tail(row.subject, _WORDS) if row.subject else start(row.arguments, _WORDS),
                 count(row.tokens),

@@ -131,6 +131,15 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{round(share, 3) + 0.0:.1%}"
 
 
+def step_number(step: int) -> str:
+    """A step for people, who count from 1; JSON has it as it is, from 0.
+
+    >>> step_number(0)
+    '1'
+    """
+    return f"{step + 1:,}"
+
+
 def many(number: int, one: str) -> str:
     """A number of things: "1 step", "2 steps"."""
     return f"{number} {one}" if number == 1 else f"{number} {one}s"

@@ -97,12 +97,12 @@ class Explanation:
 
 
 def line(edit: Edit) -> str:
-    """One edit as a line of text."""
+    """One edit as a line of text; steps count from 1 here, from 0 in `Reason.step`."""
     r = edit.reason
     where = f" [{edit.handle}]" if edit.handle else ""
     what = f"{r.about}: " if r.about else ""
     return (
-        f"step {r.step}, {r.when}: {what}{r.words}; "
+        f"step {r.step + 1}, {r.when}: {what}{r.words}; "
         f"{r.tokens_before:,} to {r.tokens_after:,} tokens{where}{_asked(edit)}"
         + (f"; weighed: {weighed_line(r.weighed)}" if r.weighed else "")
     )

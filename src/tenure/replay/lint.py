@@ -166,7 +166,7 @@ def _replayed(trace: Trace, settings: Settings) -> Iterator[Finding]:
             )
             severity = Severity.INFO if meant else Severity.WARNING
             words = (
-                f"step {step.step}: {one.observed.value} of {one.lost:,} cached tokens "
+                f"step {step.step + 1}: {one.observed.value} of {one.lost:,} cached tokens "
                 f"after {one.gap:.0f} s: {one.cause}"
             )
             yield replace(
