@@ -35,7 +35,11 @@ def test_every_edit_is_explained_with_its_reason_figures_and_handle(
         assert edit.reason.words in line(edit)
         assert f"{edit.reason.tokens_before:,} to {edit.reason.tokens_after:,}" in line(edit)
     part = told.occupancy
-    assert (part.system, part.tools) == (60, 22)
+    meter = machine.parts.meter
+    estimated = meter.before(len(machine.transcript), machine.plan)
+    # What the provider reported is shared out as the estimates stand to each other.
+    assert part.system == 60 * part.used // estimated
+    assert part.tools == 22 * part.used // estimated
     assert part.used == part.system + part.tools + part.messages
     assert part.used == machine.parts.meter.resident(machine.plan)
     assert part.limit == machine.budget.limit
@@ -52,6 +56,18 @@ def test_without_edits_it_says_so_and_changes_nothing() -> None:
     assert "policy tenure, 0 requests" in str(told)
     assert table.machine.explain() == told
     assert len(table.store.read(table.machine.scope, "s")) == 2
+
+
+@pytest.mark.parametrize("factor", [0.2, 0.5, 1.0, 3.0])
+def test_no_part_of_a_short_session_is_empty_whatever_the_provider_reports(factor: float) -> None:
+    """System text and tools that are counted too dear must not eat up the messages."""
+    table = Table("anthropic_messages", 100_000, system="be kind " * 300, tools="[1]" * 300)
+    table.user("find out why the nightly build broke")
+    outgoing = table.request()
+    table.answer(outgoing, factor)
+    part = table.machine.explain().occupancy
+    assert min(part.system, part.tools, part.messages) > 0
+    assert part.used == table.machine.parts.meter.resident(table.machine.plan)
 
 
 def test_a_copy_of_the_ledger_is_told() -> None:
