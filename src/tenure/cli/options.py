@@ -9,6 +9,7 @@ import argparse
 import difflib
 import os
 from collections.abc import Sequence
+from datetime import date
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -133,6 +134,15 @@ def positive(text: str) -> int:
     if value < 1 or value != int(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return int(value)
+
+
+def api_version(text: str) -> str:
+    """A date, as the versions of Anthropic's API are called."""
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        words = f"{text!r} is no date like 2023-06-01"
+        raise argparse.ArgumentTypeError(words) from None
 
 
 def not_negative(text: str) -> float:
