@@ -99,9 +99,7 @@ def test_every_figure_of_a_replay_stands_in_its_tables(
         wanted |= {count(row[key]) for key in ("evictions", "refetches", "peak_tokens")}
         wanted |= {str(row[key]) for key in ("over_budget", "violations")}
     edits = [
-        edit
-        for one in found["sessions"]
-        for edit in one["policies"]["clear-every-step"]["edits"]
+        edit for one in found["sessions"] for edit in one["policies"]["clear-every-step"]["edits"]
     ]
     assert edits
     unit = 5e-6

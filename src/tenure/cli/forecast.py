@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(found: Sequence[Forecast]) -> None:
-    from tenure.cli.forecast_view import view
     from tenure.cli.forecast_verdict import summary_words
+    from tenure.cli.forecast_view import view
     from tenure.cli.output import emit, heading
 
     for one in found:

@@ -8,7 +8,7 @@ is too small to be managed, which is what the policy `tenure` does with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,21 +37,31 @@ def verdict(one: Forecast) -> Verdict:
         room = "" if one.fills_after is None else _fills(one)
         return Verdict("leave", f"leave the view alone: only {filled} ({needed}){room}")
     unit, later = inputs.profile.input_price, max(0, inputs.steps - 1)
-    evict, compact = (price.net(later) * unit for price in (one.evict, one.compact))
-    steps = many(inputs.steps, "step")
-    best: Advice = "evict" if evict >= compact and inputs.freed else "compact"
-    net, other = (evict, compact) if best == "evict" else (compact, evict)
-    name = {"evict": "evicting", "compact": "compacting"}
-    last = name["compact" if best == "evict" else "evict"]
-    if net > 0:
-        beside = f"{last} {_comes_to(other)}" if inputs.freed else "there is nothing to evict"
-        words = f"{best}: it saves {usd(net)} in {steps}, {beside}; {filled} ({needed})"
-        return Verdict(best, f"{words}{_assumed(one, best)}", net)
-    if one.fills_after is not None:
-        words = f"{best} before the window is full: {_fills(one).removeprefix('; ')}; it costs "
-        return Verdict(best, f"{words}{usd(-net)} in {steps}, {last} {usd(-other)}", net)
-    words = f"wait: nothing pays within {steps}: evicting {_comes_to(evict)}, compacting "
-    return Verdict("wait", f"{words}{_comes_to(compact)}; {filled} ({needed})")
+    nets = {"evict": one.evict.net(later) * unit, "compact": one.compact.net(later) * unit}
+    told = f"evicting {_comes_to(nets['evict'])}" if inputs.freed else "there is nothing to evict"
+    told = f"{told}, compacting {_comes_to(nets['compact'])}"
+    within = f"in {many(inputs.steps, 'step')}"
+    best = _best(nets, evictable=bool(inputs.freed))
+    if nets[best] > 0:
+        why = f"{told} {within}{_DOES[best]}; {filled} ({needed})"
+    elif one.fills_after is not None:
+        why = f"{_fills(one).removeprefix('; ')}; {told} {within}"
+    else:
+        return Verdict("wait", f"wait: nothing pays yet: {told} {within}; {filled} ({needed})")
+    return Verdict(best, f"{best}: {why}{_assumed(one)}", nets[best])
+
+
+_DOES = {
+    "evict": ", and what is evicted can be fetched again",
+    "compact": ", which loses what the summary leaves out",
+}
+
+
+def _best(nets: Mapping[str, float], *, evictable: bool) -> Literal["evict", "compact"]:
+    """Evicting where it saves at all, since it loses nothing; else what saves more."""
+    if evictable and (nets["evict"] > 0 or nets["evict"] >= nets["compact"]):
+        return "evict"
+    return "compact"
 
 
 def summary(found: Sequence[Forecast]) -> dict[str, Any]:
@@ -61,7 +71,9 @@ def summary(found: Sequence[Forecast]) -> dict[str, Any]:
     return {
         "sessions": len(found),
         "verdicts": {name: told[name] for name in ("evict", "compact", "wait", "leave")},
-        "cached_usd": sum(one.carrying[-1].cached * one.inputs.profile.input_price for one in found),
+        "cached_usd": sum(
+            one.carrying[-1].cached * one.inputs.profile.input_price for one in found
+        ),
         "saves_usd": sum(one.saves_usd for one in verdicts),
     }
 
@@ -69,9 +81,16 @@ def summary(found: Sequence[Forecast]) -> dict[str, Any]:
 def summary_words(found: Sequence[Forecast]) -> str:
     """The same as a line for people."""
     whole = summary(found)
-    kinds = {"evict": "to evict", "compact": "to compact", "wait": "to wait", "leave": "to leave alone"}
+    kinds = {
+        "evict": "to evict",
+        "compact": "to compact",
+        "wait": "to wait",
+        "leave": "to leave alone",
+    }
     told = ", ".join(
-        f"{whole['verdicts'][name]} {words}" for name, words in kinds.items() if whole["verdicts"][name]
+        f"{whole['verdicts'][name]} {words}"
+        for name, words in kinds.items()
+        if whole["verdicts"][name]
     )
     steps = many(found[0].inputs.steps, "step") if found else "0 steps"
     return (
@@ -96,8 +115,7 @@ def _comes_to(net: float) -> str:
     return f"saves {usd(net)}" if net > 0 else f"loses {usd(-net)}"
 
 
-def _assumed(one: Forecast, best: Advice) -> str:
-    """That the amounts of what is advised are no facts of the session."""
-    amounts = ("offset", "freed") if best == "evict" else ("head", "tail", "summary")
-    guessed = [f"--{name}" for name in amounts if name in one.assumed]
+def _assumed(one: Forecast) -> str:
+    """Which of the amounts are no facts of the session."""
+    guessed = [f"--{name.replace('_', '-')}" for name in one.assumed if name != "task_budget"]
     return f"; with {', '.join(guessed)} assumed" if guessed else ""

@@ -64,7 +64,7 @@ class Grid:
             longest = max((cell_len(word) for word in wrapped(title, 1)), default=0)
             widths[at] = 0 if lay == BAR else max(cells, longest)
         least = [
-            min(width, max(_LEAST[lay], max(map(cell_len, wrapped(title, 1)))))
+            min(width, max(_LEAST[lay], *map(cell_len, wrapped(title, 1))))
             if lay in _LEAST
             else width
             for width, (title, lay) in zip(widths, self.columns, strict=True)

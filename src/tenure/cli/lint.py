@@ -146,9 +146,7 @@ def _status(arguments: argparse.Namespace, done: Done[Checked], findings: Sequen
     return FOUND if any(one.severity in counted for one in findings) else CLEAN
 
 
-def check_file(
-    path: Path, model: str, *, fix: bool, version: str = ""
-) -> list[Checked | Failure]:
+def check_file(path: Path, model: str, *, fix: bool, version: str = "") -> list[Checked | Failure]:
     """What one file gives, also when its copy can't be written; WireError when it can't be read or
     is nothing that can be checked."""
     given = read_given(path)
@@ -187,9 +185,7 @@ def _across(checked: Sequence[Checked], arguments: argparse.Namespace) -> list[F
     if len(alone) < 2:
         return []
     requests = [Request(one.body, one.file) for one in alone if one.body is not None]
-    found = lint_requests(
-        requests, model=arguments.model, api_version=arguments.api_version or ""
-    )
+    found = lint_requests(requests, model=arguments.model, api_version=arguments.api_version or "")
     return [one for one in found if _compares(one)]
 
 

@@ -100,7 +100,7 @@ def _open_streams() -> None:
                 os.dup2(found, number)
                 os.close(found)
             mode = "r" if flags == os.O_RDONLY else "w"
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115, PTH123
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _discard(stream: TextIO) -> None:

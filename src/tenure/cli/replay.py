@@ -63,7 +63,9 @@ def add_parser(commands: Commands) -> None:
         metavar="S",
         help="seconds that an unread cache entry lives (default: the model's shorter time)",
     )
-    parser.add_argument("--html", type=out_file, metavar="FILE", help="write a report as a web page")
+    parser.add_argument(
+        "--html", type=out_file, metavar="FILE", help="write a report as a web page"
+    )
     parser.add_argument(
         "--evictions", action="store_true", help="every eviction in order, not only the largest"
     )
