@@ -115,7 +115,8 @@ def test_the_task_budget_is_the_policys(program: Program) -> None:
     assert profile("claude-opus-5-5").context_window > Settings().task_budget
     (one,) = program("forecast", *wide, "--json").json["forecasts"]
     assert one["task_budget"] == Settings().task_budget
-    assert "75.0% of the policy's task budget of 200,000" in program("forecast", *wide).out
+    out = " ".join(program("forecast", *wide).out.split())
+    assert "75.0% of the policy's task budget of 200,000" in out
 
 
 def test_evicting_counts_what_the_policy_would_have_taken(program: Program, tmp_path: Path) -> None:
@@ -133,3 +134,59 @@ def test_evicting_counts_what_the_policy_would_have_taken(program: Program, tmp_
     assert "the policy tenure would have evicted" in program("forecast", path).out
     (other,) = program("forecast", path, "--json", "--freed", "10").json["forecasts"]
     assert other["evict"]["by_policy"] is None
+
+
+@pytest.mark.parametrize("resident", ["10k", "90k", "150k", "165k"])
+@pytest.mark.parametrize("steps", ["1", "5", "500"])
+@pytest.mark.parametrize(
+    "edit", [(), ("--offset", "1", "--freed", "9"), ("--cold",), ("--freed", "0", "--offset", "1")]
+)
+def test_the_verdict_agrees_with_every_figure(
+    program: Program, resident: str, steps: str, edit: tuple[str, ...]
+) -> None:
+    given = ("--model", MODEL, "--growth", "1k", "--output", "100", "--steps", steps, *edit)
+    (one,) = program("forecast", "--resident", resident, *given, "--json").json["forecasts"]
+    advice, net = one["verdict"], {name: one[name]["net_usd"] for name in ("evict", "compact")}
+    assert (advice == "leave") is not one["worth_managing"]
+    if advice in net:
+        assert one["saves_usd"] == net[advice]
+        # What loses nothing goes first where it saves anything.
+        assert (net["evict"] > 0) <= (advice == "evict")
+        assert net[advice] > 0 or net[advice] == max(net.values())
+        assert net[advice] > 0 or one["fills_window_after"] is not None
+    else:
+        assert one["saves_usd"] == 0
+    if advice == "wait":
+        assert net["compact"] <= 0
+        assert net["evict"] <= 0 or not one["evict"]["freed"]
+        assert one["fills_window_after"] is None
+    out = " ".join(program("forecast", "--resident", resident, *given).out.split())
+    assert " ".join(one["verdict_words"].split()) in out
+
+
+def test_many_sessions_have_a_line_that_sums_them_up(program: Program, tmp_path: Path) -> None:
+    for number in range(3):
+        errand().write(tmp_path / f"errand{number}.jsonl")
+    found = program("forecast", tmp_path, "--json", "--jobs", "1").json
+    whole, each = found["summary"], found["forecasts"]
+    assert whole["sessions"] == sum(whole["verdicts"].values()) == len(each) == 3
+    assert whole["cached_usd"] == pytest.approx(
+        sum(one["carrying"][-1]["cached_usd"] for one in each)
+    )
+    assert whole["saves_usd"] == pytest.approx(sum(one["saves_usd"] for one in each))
+    out = program("forecast", tmp_path, "--jobs", "1").out
+    assert "3 sessions: 3 to leave alone; the next 50 steps of each cost" in " ".join(out.split())
+    assert "3 sessions:" not in program("forecast", tmp_path / "errand0.jsonl").out
+
+
+def test_a_session_with_nothing_to_evict_is_told_so_and_nothing_is_assumed(
+    program: Program, tmp_path: Path
+) -> None:
+    path = Session().user("hello").say("hi").write(tmp_path / "short.jsonl")
+    (one,) = program("forecast", path, "--json").json["forecasts"]
+    assert one["evict"]["freed"] == 0
+    assert not {"offset", "freed"} & set(one["assumed"])
+    assert "nothing to evict" in program("forecast", path).out
+    (given,) = program("forecast", path, "--offset", "1", "--json").json["forecasts"]
+    assert given["evict"]["freed"] > 0
+    assert "freed" in given["assumed"]

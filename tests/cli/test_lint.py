@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenure.cli.lint import check_file
+from tenure.cli.lint import Checked, check_file
 from tests.cli.program import Program
 from tests.cli.sessions import errand
 from tests.replay.mutations import PATHS, Pair, pairs
@@ -167,6 +167,58 @@ def test_a_broken_transcript_is_repaired_as_the_request_it_would_be(
     assert program("lint", fixed["written"]).status == 0
 
 
+def test_the_copy_of_a_transcript_holds_every_thread_and_says_what_it_is(
+    program: Program, tmp_path: Path
+) -> None:
+    """Two talks, one of which breaks a rule: both are in the copy, and nothing is left out in
+    silence."""
+    fine = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "gone"}]
+    path = tmp_path / "talks.jsonl"
+    rows = (talk for talk in (fine, BROKEN["messages"], fine))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    ran = program("lint", path, "--fix", "--json")
+    assert ran.json["transcripts"] == 3
+    (fixed,) = ran.json["fixed"]
+    lines = Path(fixed["written"]).read_text("utf-8").splitlines()
+    assert len(lines) == sum(1 for _ in (fine, BROKEN, fine))
+    assert "(1 mended, 2 as it was sent)" in fixed["note"]
+    assert "not a transcript" in fixed["note"]
+    assert fixed["note"] in " ".join(program("lint", path, "--fix").out.split())
+
+
+def test_findings_are_told_also_where_no_copy_can_be_written(
+    program: Program, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "broken.json", BROKEN)
+    (tmp_path / "broken.fixed.json").mkdir()
+    ran = program("lint", path, "--fix", "--json")
+    assert ran.status == 2
+    assert ran.json["errors"] > 0
+    (failed,) = ran.json["failed"]
+    assert "has no repaired copy" in failed["error"]
+    assert failed["error"] in ran.err
+
+
+def test_the_rules_are_those_of_the_api_version_that_is_named(
+    program: Program, tmp_path: Path
+) -> None:
+    page = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}
+    said = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [page]},
+        {"role": "user", "content": "on"},
+    ]
+    body = {"model": "claude-opus-4-5", "max_tokens": 9, "messages": said}
+    talk = write(tmp_path / "talk.json", said)
+    for path in (write(tmp_path / "body.json", body), talk):
+        newest = program("lint", path, "--json").json
+        older = program("lint", path, "--json", "--api-version", "2023-06-01").json
+        assert newest["errors"] == older["errors"] + 1
+    ran = program("lint", talk, "--api-version", "latest")
+    assert (ran.status, ran.out) == (2, "")
+    assert "'latest' is no date like 2023-06-01" in ran.err
+
+
 def test_stdin_cannot_be_repaired_in_place(program: Program) -> None:
     ran = program("lint", "-", "--fix")
     assert ran.status == 2
@@ -252,6 +304,7 @@ def test_any_json_bodies_are_checked_and_repaired(
     ]
     path = write(tmp_path_factory.mktemp("any") / "a.jsonl", *listed)
     (one,) = check_file(path, "", fix=True)
+    assert isinstance(one, Checked)
     assert one.requests == len(given)
 
 

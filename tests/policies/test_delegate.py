@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.core.delegation import tool_uses
-from tenure.core.edit import Delegated, Insert
+from tenure.core.edit import CHOSEN, Delegated, Insert
 from tenure.core.fold import Outgoing, Parts
 from tenure.core.message import BlockKind, Origin
 from tenure.core.policy import DropBlock, Policy
@@ -125,7 +125,7 @@ def test_a_full_window_forces_a_clearing_deep_enough_for_some_steps() -> None:
     edit = clearing(table)
     assert edit.reason.when == "forced"
     by_way = {w.way: w for w in edit.reason.weighed}
-    assert by_way[ways.DELEGATE].note == ways.CHOSEN
+    assert by_way[ways.DELEGATE].note == CHOSEN
     assert by_way[ways.DELEGATE].price == pytest.approx(edit.reason.price)
     assert by_way[ways.WAIT].note == "the window is full"
     assert not [e for e in table.machine.plan.edits if not isinstance(e, Delegated | Insert)]

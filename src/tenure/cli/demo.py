@@ -7,11 +7,12 @@ same for anyone's.
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tenure.cli.options import Commands, add_command, check_out
+from tenure.cli.options import Commands, add_command, check_out, out_file
 from tenure.cli.replay import show, write_report
 from tenure.cli.work import Done
 from tenure.core.data import read_data
@@ -32,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=out_file,
         default=Path("tenure-demo.html"),
         metavar="FILE",
         help="where the report goes (default: %(default)s)",
@@ -44,8 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Replays the bundled session."""
     check_out(arguments.out)
     comparison = compare(bundled())
-    show(comparison, Done(comparison.results, ()), arguments)
     write_report(comparison, arguments.out)
+    show(comparison, Done(comparison.results, ()), arguments)
+    print(f"report: {arguments.out}", file=sys.stderr)
     return 0
 
 

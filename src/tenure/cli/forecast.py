@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tenure.cli.forecast_plan import Forecast, Inputs, forecast_of, of_outlook
 from tenure.cli.options import (
@@ -31,6 +32,9 @@ from tenure.replay.outlook import Outlook, outlook
 from tenure.replay.recording import Settings
 from tenure.replay.trace import Trace
 from tenure.traces import read
+
+if TYPE_CHECKING:
+    from tenure.cli.forecast_verdict import Verdict
 
 # Amounts that the command line may give: name, help.
 _AMOUNTS = (
@@ -82,21 +86,35 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         found, status = [forecast_of(_given(arguments))], 0
     if arguments.json:
+        from tenure.cli.forecast_verdict import summary, verdict
         from tenure.cli.output import emit_json
 
         failed = [{"path": one.path, "error": one.words} for one in failures]
-        emit_json({"forecasts": [one.as_json() for one in found], "failed": failed})
+        emit_json(
+            {
+                "forecasts": [{**one.as_json(), **_told(verdict(one))} for one in found],
+                "summary": summary(found),
+                "failed": failed,
+            }
+        )
     else:
         _show(found)
     return status
 
 
 def _show(found: Sequence[Forecast]) -> None:
+    from tenure.cli.forecast_verdict import summary_words
     from tenure.cli.forecast_view import view
-    from tenure.cli.output import emit
+    from tenure.cli.output import emit, heading
 
     for one in found:
         emit(view(one))
+    if len(found) > 1:
+        emit([heading(summary_words(found))])
+
+
+def _told(one: Verdict) -> dict[str, object]:
+    return {"verdict": one.advice, "verdict_words": one.words, "saves_usd": one.saves_usd}
 
 
 def _given(arguments: argparse.Namespace) -> Inputs:
@@ -127,7 +145,8 @@ def _overridden(inputs: Inputs, arguments: argparse.Namespace) -> Inputs:
         said.pop("growth", inputs.growth.added), said.pop("output", inputs.growth.output)
     )
     if "freed" in said or "offset" in said:
-        inputs = inputs.with_(by_policy=None)
+        nothing = {} if inputs.freed else {"offset": None, "freed": None}
+        inputs = inputs.with_(by_policy=None, **nothing)
     return inputs.with_(**said, growth=growth, steps=arguments.steps, cold=arguments.cold)
 
 

@@ -125,8 +125,9 @@ class Forecast:
 def of_outlook(one: Outlook) -> Inputs:
     """What a recorded session gives; estimates may add up to more than was reported."""
     resident = one.resident
-    offset = None if one.offset is None else min(one.offset, resident)
-    freed = None if offset is None else min(one.freed, resident - offset)
+    # Where there is nothing to evict that is a fact too, and nothing is assumed in its place.
+    offset = resident if one.offset is None else min(one.offset, resident)
+    freed = min(one.freed, resident - offset)
     head = min(one.head, resident) or None
     return Inputs(
         one.name,
@@ -136,7 +137,7 @@ def of_outlook(one: Outlook) -> Inputs:
         offset=offset,
         freed=freed,
         head=head,
-        by_policy=None if freed is None else min(one.by_policy, freed),
+        by_policy=min(one.by_policy, freed),
     )
 
 

@@ -11,7 +11,8 @@ from math import isinf
 from rich.console import RenderableType
 from rich.text import Text
 
-from tenure.cli.forecast_plan import Forecast, share_needed
+from tenure.cli.forecast_plan import Forecast
+from tenure.cli.forecast_verdict import verdict
 from tenure.cli.output import bar, count, heading, part, percent, plain, table, usd
 from tenure.cost.forecast import EditPrice
 
@@ -22,7 +23,7 @@ def view(one: Forecast) -> Iterator[RenderableType]:
     yield from _carrying(one)
     yield from _evict(one)
     yield from _compact(one)
-    yield from _manage(one)
+    yield from _verdict(one)
 
 
 def _head(one: Forecast) -> Iterator[RenderableType]:
@@ -58,9 +59,9 @@ def _carrying(one: Forecast) -> Iterator[RenderableType]:
         [
             ("steps", "right"),
             ("with cache", "right"),
-            ("", "left"),
+            ("", "bar"),
             ("without", "right"),
-            ("", "left"),
+            ("", "bar"),
             ("cache saves", "right"),
         ],
         [
@@ -84,6 +85,10 @@ def _carrying(one: Forecast) -> Iterator[RenderableType]:
 def _evict(one: Forecast) -> Iterator[RenderableType]:
     inputs = one.inputs
     offset, freed = inputs.offset or 0, inputs.freed or 0
+    if not freed and inputs.by_policy is not None:
+        yield heading("Evicting")
+        yield Text("  nothing to evict: no result is stale, repeated or superseded yet")
+        return
     yield heading(f"Evicting {count(freed)} tokens, the first at {count(offset)}")
     yield from _price(one, one.evict)
     if inputs.by_policy is not None:
@@ -132,20 +137,11 @@ def _price(one: Forecast, price: EditPrice) -> Iterator[RenderableType]:
     yield text.append(words, style="green" if net >= 0 else "red")
 
 
-def _manage(one: Forecast) -> Iterator[RenderableType]:
-    inputs = one.inputs
-    budget = inputs.task_budget or 0
-    whose = "the task budget given"
-    if "task_budget" in one.assumed:
-        smaller = budget == inputs.profile.context_window
-        whose = "the window" if smaller else "the policy's task budget"
-    share, needed = part(inputs.resident, budget), f"{share_needed():.0%}"
-    yield heading("Whether to manage the view at all")
-    if one.manage:
-        words = f"  yes: {percent(share)} of {whose} of {count(budget)} is resident"
-    else:
-        words = f"  leave it alone: only {percent(share)} of {whose} of {count(budget)} is resident"
-    yield Text(f"{words} (worth it from {needed} on)", style="green" if one.manage else "yellow")
+def _verdict(one: Forecast) -> Iterator[RenderableType]:
+    found = verdict(one)
+    yield heading("Verdict")
+    style = {"evict": "green", "compact": "green"}.get(found.advice, "yellow")
+    yield Text(f"  {found.words}", style=style)
 
 
 def _words(text: str) -> Text:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from tenure.cli.output import count, heading, percent, span, start, table, tail, usd
+from tenure.cli.output import count, heading, percent, span, start, step_number, table, tail, usd
 from tenure.cost.diagnose import Outcome, score
 from tenure.replay.cache_truth import CacheStep
 
@@ -67,7 +67,7 @@ def _misses(misses: Sequence[CacheStep], *, many: bool) -> RenderableType:
             [
                 *([tail(step.session, 20)] if many else []),
                 start(step.thread, 16),
-                str(step.step),
+                step_number(step.step),
                 span(step.diagnosis.gap),
                 count(step.diagnosis.lost),
                 usd(step.usd),

@@ -23,6 +23,7 @@ from tenure.cli.output import (
     percent,
     plain,
     start,
+    step_number,
     table,
     tail,
     usd,
@@ -180,7 +181,7 @@ def _shares(title: str, shares: Sequence[Share], classes: Sequence[Share]) -> Re
             ("tokens", "right"),
             ("carried", "right"),
             ("", "right"),
-            ("", "left"),
+            ("", "bar"),
             ("USD", "right"),
         ],
         [
@@ -217,7 +218,7 @@ def _results(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableTyp
             [
                 *([tail(row.session, _NAME)] if many else []),
                 start(row.thread, 16),
-                str(row.step),
+                step_number(row.step),
                 start(row.tool, _NAME),
                 tail(row.subject, _WORDS) if row.subject else start(row.arguments, _WORDS),
                 count(row.tokens),
@@ -236,7 +237,7 @@ def _results(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableTyp
     }
     yield heading("What became of tool results")
     yield table(
-        [("", "left"), ("results", "right"), ("tokens", "right"), ("", "right"), ("", "left")],
+        [("", "left"), ("results", "right"), ("tokens", "right"), ("", "right"), ("", "bar")],
         [
             [
                 words[fate],
@@ -309,7 +310,7 @@ def _uses(one: Inspection) -> Iterator[RenderableType]:
 def _histogram(title: str, bins: Sequence[Bin]) -> RenderableType:
     highest = max((one.uses for one in bins), default=0)
     return table(
-        [(title, "left"), ("uses", "right"), ("", "left")],
+        [(title, "left"), ("uses", "right"), ("", "bar")],
         [[one.label, str(one.uses), bar(part(one.uses, highest), 16)] for one in bins],
     )
 

@@ -22,6 +22,7 @@ from tenure.cli.options import (
     add_command,
     add_jobs,
     add_model,
+    api_version,
     check_model,
     positive,
 )
@@ -48,6 +49,7 @@ class Checked:
     body: JsonObject | None = None
     fixed: str = ""
     mends: tuple[str, ...] = ()
+    note: str = ""
 
 
 def add_parser(commands: Commands) -> None:
@@ -71,7 +73,8 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--fix",
         action="store_true",
-        help="write a repaired copy beside each input that breaks a rule, as NAME.fixed.json(l)",
+        help="write a repaired copy beside each input that breaks a rule, as NAME.fixed.json(l); of a "
+        "transcript the copy holds request bodies (the last of each thread), not its own format",
     )
     parser.add_argument(
         "--top",
@@ -79,6 +82,13 @@ def add_parser(commands: Commands) -> None:
         default=5,
         metavar="N",
         help="findings of one rule and file to show; JSON has all (default: 5)",
+    )
+    parser.add_argument(
+        "--api-version",
+        type=api_version,
+        metavar="DATE",
+        help="rules of this anthropic-version header, which no body holds (default: the newest, which "
+        "is the strictest)",
     )
     add_model(parser)
     add_jobs(parser)
@@ -94,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     done = _checked(arguments, quiet=arguments.quiet or as_json)
     findings = [
         *(finding for one in done.values for finding in one.findings),
-        *_across(done.values, arguments.model),
+        *_across(done.values, arguments),
     ]
     for failure in done.failures:
         print(f"tenure: {failure.words}", file=sys.stderr)
@@ -112,7 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _checked(arguments: argparse.Namespace, *, quiet: bool) -> Done[Checked]:
-    work = partial(check_file, model=arguments.model, fix=arguments.fix)
+    version = arguments.api_version or ""
+    work = partial(check_file, model=arguments.model, fix=arguments.fix, version=version)
     paths = [path for path in arguments.paths if path != STDIN]
     done: Done[Checked] = Done((), ())
     if paths:
@@ -120,7 +131,8 @@ def _checked(arguments: argparse.Namespace, *, quiet: bool) -> Done[Checked]:
     if len(paths) == len(arguments.paths):
         return done
     try:
-        return Done((*done.values, *work(Path(STDIN))), done.failures)
+        here = [one for one in work(Path(STDIN)) if isinstance(one, Checked)]
+        return Done((*done.values, *here), done.failures)
     except WireError as error:
         return Done(done.values, (*done.failures, Failure(STDIN, words_of(error))))
 
@@ -134,16 +146,23 @@ def _status(arguments: argparse.Namespace, done: Done[Checked], findings: Sequen
     return FOUND if any(one.severity in counted for one in findings) else CLEAN
 
 
-def check_file(path: Path, model: str, *, fix: bool) -> list[Checked]:
-    """What one file gives; WireError when it can't be read or is nothing that can be checked."""
+def check_file(path: Path, model: str, *, fix: bool, version: str = "") -> list[Checked | Failure]:
+    """What one file gives, also when its copy can't be written; WireError when it can't be read or
+    is nothing that can be checked."""
     given = read_given(path)
     requests = [Request(body, given.name, at) for at, body in enumerate(given.bodies)]
-    findings = lint_requests(requests, model=model)
+    findings = lint_requests(requests, model=model, api_version=version)
     if given.bodies:
         findings = [*_damage(given), *findings]
     for trace in given.traces:
-        findings += lint_trace(replace(trace, source=given.name), Settings(model=model))
-    fixed = write_fixed(given, model) if fix else Fixed("", ())
+        named, settings = replace(trace, source=given.name), Settings(model=model)
+        findings += lint_trace(named, settings, api_version=version)
+    fixed, failed = Fixed("", ()), list[Checked | Failure]()
+    try:
+        fixed = write_fixed(given, model, version) if fix else fixed
+    except OSError as error:
+        words = f"{given.name!r} has no repaired copy: {words_of(error)}"
+        failed.append(Failure(given.name, words))
     body = given.bodies[0] if len(given.bodies) == 1 else None
     return [
         Checked(
@@ -154,17 +173,20 @@ def check_file(path: Path, model: str, *, fix: bool) -> list[Checked]:
             body,
             fixed.path,
             fixed.mends,
-        )
+            fixed.note,
+        ),
+        *failed,
     ]
 
 
-def _across(checked: Sequence[Checked], model: str) -> list[Finding]:
+def _across(checked: Sequence[Checked], arguments: argparse.Namespace) -> list[Finding]:
     """What files with one request each show when they are taken in a row."""
     alone = [one for one in checked if one.body is not None]
     if len(alone) < 2:
         return []
     requests = [Request(one.body, one.file) for one in alone if one.body is not None]
-    return [one for one in lint_requests(requests, model=model) if _compares(one)]
+    found = lint_requests(requests, model=arguments.model, api_version=arguments.api_version or "")
+    return [one for one in found if _compares(one)]
 
 
 def _compares(finding: Finding) -> bool:

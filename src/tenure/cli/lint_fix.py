@@ -1,14 +1,18 @@
 """`tenure lint --fix`: a repaired copy beside the input.
 
 Invariant: the input is never written; what breaks no rule leaves as the very bytes that came in, and
-an input that needs no mend gets no copy. What a mend takes away is still in the input.
+an input that needs no mend gets no copy. What a mend takes away is still in the input. A transcript
+is not written in its own format, whose rows hold more than what was sent: its copy holds request
+bodies, the last one of every thread, and `Fixed.note` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tenure.cli.lint_read import STDIN, Given
 from tenure.core.legal import Mended
@@ -22,26 +26,34 @@ from tenure.wire.detect import AnyWire, detect, wire_for
 from tenure.wire.prefix_parts import message_key
 from tenure.wire.values import is_array, is_object
 
+Mends: TypeAlias = Callable[..., Mended]
+"""`_mend` with what the command line says filled in."""
+
 _SUFFIXES = (".gz", ".jsonl", ".ndjson", ".json", ".traj")
 
 
 class Fixed(NamedTuple):
-    """Where the copy is, "" when none was needed, and each mend in words."""
+    """Where the copy is, "" when none was needed, each mend in words, and what the copy holds where
+    that is not all of the input."""
 
     path: str
     mends: tuple[str, ...]
+    note: str = ""
 
 
-def write_fixed(given: Given, model: str) -> Fixed:
-    """Writes the repaired copy of an input; OSError when it can't be written."""
+def write_fixed(given: Given, model: str, version: str = "") -> Fixed:
+    """Writes the repaired copy of an input; OSError when it can't be written. `version` is that of
+    the API, "" the newest."""
+    mend = partial(_mend, model=model, version=version)
     pieces: list[bytes] = []
     mends: list[str] = []
     for number, body in enumerate(given.bodies):
-        piece, words = _fixed_body(body, given.raws[number], model)
+        piece, words = _fixed_body(body, given.raws[number], mend)
         pieces.append(piece)
         mends += [f"request {number}, {one}" for one in words]
+    told = _Told()
     for trace in given.traces:
-        for piece, words in _fixed_threads(trace, model):
+        for piece, words in _fixed_threads(trace, mend, told):
             pieces.append(piece)
             mends += words
     if not mends:
@@ -50,7 +62,7 @@ def write_fixed(given: Given, model: str) -> Fixed:
     path = copy_path(given.name, ".json" if one or given.array else ".jsonl")
     lines = b"[" + b",\n".join(pieces) + b"]" if given.array else b"\n".join(pieces)
     path.write_bytes(lines + b"\n")
-    return Fixed(str(path), tuple(mends))
+    return Fixed(str(path), tuple(mends), told.words() if given.traces else "")
 
 
 def check_fix(paths: Sequence[str]) -> None:
@@ -72,7 +84,7 @@ def copy_path(name: str, suffix: str) -> Path:
     return path.with_name(f"{stem}.fixed{suffix}")
 
 
-def _fixed_body(body: JsonObject, raw: bytes, model: str) -> tuple[bytes, list[str]]:
+def _fixed_body(body: JsonObject, raw: bytes, mend: Mends) -> tuple[bytes, list[str]]:
     """The bytes of a mended request, and each mend in words."""
     as_it_was = raw or json_bytes(body)
     try:
@@ -85,7 +97,7 @@ def _fixed_body(body: JsonObject, raw: bytes, model: str) -> tuple[bytes, list[s
     if not is_array(messages) or not all(map(_readable, messages)):
         return as_it_was, []
     head = cut.head if cut is not None else {k: v for k, v in body.items() if k != key}
-    mended = _mend(wire, messages, head, model)
+    mended = mend(wire, messages, head)
     if not mended.mends:
         return as_it_was, []
     known = {id(one.data): one for one in cut.messages} if cut is not None else {}
@@ -95,20 +107,43 @@ def _fixed_body(body: JsonObject, raw: bytes, model: str) -> tuple[bytes, list[s
     return wire.body(mended.head, [one.raw for one in new]), _words(mended)
 
 
-def _fixed_threads(trace: Trace, model: str) -> Iterator[tuple[bytes, list[str]]]:
-    """For each thread that breaks a rule its last request, mended."""
+@dataclass(slots=True)
+class _Told:
+    """What becomes of the threads of transcripts in their copy."""
+
+    mended: int = 0
+    whole: int = 0
+    unwritten: list[str] = field(default_factory=list)
+
+    def words(self) -> str:
+        """The same in a sentence."""
+        left_out = "".join(f"; not written: {one}" for one in self.unwritten)
+        return (
+            "request bodies, not a transcript: the last request of each thread "
+            f"({self.mended} mended, {self.whole} as it was sent); what a request does not hold "
+            f"(the last answer, usage, times) is in the input alone{left_out}"
+        )
+
+
+def _fixed_threads(trace: Trace, mend: Mends, told: _Told) -> Iterator[tuple[bytes, list[str]]]:
+    """For each thread its last request, mended where it breaks a rule."""
     wire = wire_for(trace.wire)
     for thread in trace.threads:
         messages = sent_messages(thread)
         if not all(map(_readable, messages)):
+            told.unwritten.append(f"{thread.name}, which holds a message that is none")
             continue
-        mended = _mend(wire, messages, trace.head, model or trace.model)
-        if mended.mends:
-            named = {"model": trace.model} if trace.model else {}
-            head = {**named, **mended.head}
-            raws = [Message(one, origin=wire.origin(one)).raw for one in mended.messages]
-            words = [f"{thread.name}, {one}" for one in _words(mended)]
-            yield wire.body(head, raws), words
+        if not messages:
+            told.unwritten.append(f"{thread.name}, which sent nothing")
+            continue
+        mended = mend(wire, messages, trace.head, named=trace.model)
+        told.mended += bool(mended.mends)
+        told.whole += not mended.mends
+        named = {"model": trace.model} if trace.model else {}
+        head = {**named, **mended.head}
+        raws = [Message(one, origin=wire.origin(one)).raw for one in mended.messages]
+        words = [f"{thread.name}, {one}" for one in _words(mended)]
+        yield wire.body(head, raws), words
 
 
 def _cut(wire: AnyWire, raw: bytes) -> Body | None:
@@ -119,10 +154,19 @@ def _cut(wire: AnyWire, raw: bytes) -> Body | None:
 
 
 def _mend(
-    wire: SessionWire, messages: Sequence[JsonObject], head: JsonObject, model: str
+    wire: SessionWire,
+    messages: Sequence[JsonObject],
+    head: JsonObject,
+    *,
+    named: str = "",
+    model: str,
+    version: str,
 ) -> Mended:
-    named = head.get("model")
-    return wire.mend(messages, terms_of(model or (named if isinstance(named, str) else ""), head))
+    """The mended copy; `named` is the model that was recorded beside the head, `model` the one that
+    the command line puts in its place."""
+    said = head.get("model")
+    name = model or named or (said if isinstance(said, str) else "")
+    return wire.mend(messages, terms_of(name, head, version))
 
 
 def _readable(message: object) -> bool:

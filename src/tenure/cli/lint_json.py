@@ -29,7 +29,7 @@ def as_json(
         "infos": counts[Severity.INFO],
         "findings": [_finding(one) for one in findings],
         "fixed": [
-            {"file": one.file, "written": one.fixed, "mends": list(one.mends)}
+            {"file": one.file, "written": one.fixed, "mends": list(one.mends), "note": one.note}
             for one in checked
             if one.fixed
         ],

@@ -34,6 +34,8 @@ def view(
         if done.fixed:
             yield heading(f"{done.file}: repaired copy", note=done.fixed)
             yield from (Text(f"  {plain(words)}") for words in done.mends)
+            if done.note:
+                yield Text(f"  {plain(done.note)}", style="yellow")
     yield from _total(checked, findings)
 
 

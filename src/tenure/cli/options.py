@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+from collections.abc import Sequence
+from datetime import date
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -87,12 +89,43 @@ def check_model(name: str) -> None:
     )
 
 
-def check_out(path: Path | None) -> None:
-    """ConfigError for a file to write whose folder does not exist, before the long work."""
-    if path is not None and not path.parent.is_dir():
-        raise ConfigError(
-            f"{str(path)!r} cannot be written: there is no folder {str(path.parent)!r}", key="out"
-        )
+def out_file(text: str) -> Path:
+    """The name of a file to write."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is no file name")
+    return Path(text)
+
+
+def check_out(path: Path | None, inputs: Sequence[str] = ()) -> None:
+    """ConfigError for a file that cannot be written, or that is one of the `inputs`: told before the
+    long work. What is in the file stays as it is."""
+    if path is None:
+        return
+    try:
+        words = _why_not(path, inputs)
+    except OSError as error:
+        words = (error.strerror or str(error)).lower()
+    if words:
+        raise ConfigError(f"{str(path)!r} cannot be written: {words}", key="out")
+
+
+def _why_not(path: Path, inputs: Sequence[str]) -> str:
+    """Why a file can't be written, "" when it can; OSError where the system says so."""
+    if not path.parent.is_dir():
+        return f"there is no folder {str(path.parent)!r}"
+    if path.is_dir():
+        return "it is a folder: give the name of a file in it"
+    # What a link leads to, which need not be there yet.
+    real = Path(os.path.realpath(path))
+    if not real.exists():
+        # Whether a file may be made is known for certain when it was.
+        real.open("ab").close()
+        real.unlink()
+    elif any(Path(one).exists() and real.samefile(one) for one in inputs):
+        return "it is one of the files to read"
+    elif real.is_file():
+        real.open("ab").close()
+    return ""
 
 
 def positive(text: str) -> int:
@@ -101,6 +134,15 @@ def positive(text: str) -> int:
     if value < 1 or value != int(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return int(value)
+
+
+def api_version(text: str) -> str:
+    """A date, as the versions of Anthropic's API are called."""
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        words = f"{text!r} is no date like 2023-06-01"
+        raise argparse.ArgumentTypeError(words) from None
 
 
 def not_negative(text: str) -> float:

@@ -15,24 +15,24 @@ from math import isfinite
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
+from tenure.cli.grid import Grid
 from tenure.cli.work import STDOUT
 
-PIPED_WIDTH = 132
-"""Columns when the output is no terminal and COLUMNS does not say."""
+PIPED_WIDTH = 10_000
+"""Columns when the output is no terminal and COLUMNS does not say: each row is one line, whatever
+its length."""
 
-_FOLDED = 26
-"""The least width of a column that folds, so that it does not become a pillar of words."""
+NARROWEST = 30
+"""Columns that are written for at least: a narrower terminal breaks lines itself."""
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def emit(renderables: Iterable[RenderableType]) -> None:
     """Writes rendered things to stdout, each on its own lines."""
-    width = shutil.get_terminal_size((PIPED_WIDTH, 50)).columns
+    width = max(NARROWEST, shutil.get_terminal_size((PIPED_WIDTH, 50)).columns)
     console = Console(width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
     # Rich touches the file at the end of a capture too.
     with _stdout(), console.capture() as captured:
@@ -41,7 +41,8 @@ def emit(renderables: Iterable[RenderableType]) -> None:
                 # rich forgets how a bare text wants to be laid.
                 console.print(one, no_wrap=True, overflow="ignore", crop=False)
             else:
-                console.print(one)
+                # A cell that is wider than the screen is for the terminal to wrap, not for us to cut.
+                console.print(one, crop=False)
     # Rich pads lines to the width; nobody wants that in a file.
     lines = (line.rstrip() for line in captured.get().splitlines())
     _write("\n".join(lines) + "\n")
@@ -78,23 +79,12 @@ def heading(text: str, *, note: str = "") -> Text:
 def table(
     columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str | Text]]
 ) -> RenderableType:
-    """A compact table; each column is its title and how it is laid: left, right, or fold (on several
-    lines where the screen is narrow)."""
-    made = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
-    for title, lay in columns:
-        fold = lay == "fold"
-        made.add_column(
-            title,
-            justify="right" if lay == "right" else "left",
-            # Where the screen is narrow, rich takes from columns that may wrap first.
-            no_wrap=not fold,
-            overflow="fold" if fold else "ellipsis",
-            # Never less than its title, which would be cut off.
-            min_width=_FOLDED if fold else len(title) or None,
-        )
-    for row in rows:
-        made.add_row(*(one if isinstance(one, Text) else Text(plain(one).strip()) for one in row))
-    return Padding(made, (0, 0, 0, 2))
+    """A compact table; each column is its title and how it is laid: left, right, fold (words in
+    sentences) or bar. What happens where the screen is narrow is told in `grid`."""
+    cells = [
+        [one if isinstance(one, Text) else Text(plain(one).strip()) for one in row] for row in rows
+    ]
+    return Grid(columns, cells)
 
 
 def plain(text: str) -> str:
@@ -139,6 +129,15 @@ def percent(share: float | None) -> str:
     """A share of 1 as percent, "-" when there is none."""
     # Adding 0.0 turns a rounded -0.0 into 0.0.
     return "-" if share is None else f"{round(share, 3) + 0.0:.1%}"
+
+
+def step_number(step: int) -> str:
+    """A step for people, who count from 1; JSON has it as it is, from 0.
+
+    >>> step_number(0)
+    '1'
+    """
+    return f"{step + 1:,}"
 
 
 def many(number: int, one: str) -> str:

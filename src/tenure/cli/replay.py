@@ -21,6 +21,7 @@ from tenure.cli.options import (
     check_model,
     check_out,
     not_negative,
+    out_file,
     positive,
 )
 from tenure.cli.work import Done, over_files
@@ -62,7 +63,9 @@ def add_parser(commands: Commands) -> None:
         metavar="S",
         help="seconds that an unread cache entry lives (default: the model's shorter time)",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report as a web page")
+    parser.add_argument(
+        "--html", type=out_file, metavar="FILE", help="write a report as a web page"
+    )
     parser.add_argument(
         "--evictions", action="store_true", help="every eviction in order, not only the largest"
     )
@@ -79,7 +82,7 @@ def add_parser(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Replays all sessions of the paths."""
     check_model(arguments.model)
-    check_out(arguments.html)
+    check_out(arguments.html, arguments.paths)
     policies = policies_of(arguments.policy)
     settings = Settings(
         window=arguments.window,
@@ -93,9 +96,14 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.paths, work, jobs=arguments.jobs, quiet=arguments.quiet or arguments.json
     )
     status = done.report()
-    show(Comparison(settings, done.values), done, arguments)
-    if arguments.html and done.values:
-        write_report(Comparison(settings, done.values), arguments.html)
+    comparison = Comparison(settings, done.values)
+    wanted = arguments.html is not None and bool(done.values)
+    if wanted:
+        # First: whoever reads the tables may go away before their end.
+        write_report(comparison, arguments.html)
+    show(comparison, done, arguments)
+    if wanted:
+        print(f"report: {arguments.html}", file=sys.stderr)
     return status
 
 
@@ -115,12 +123,11 @@ def show(comparison: Comparison, done: Done[SessionResult], arguments: argparse.
 
 
 def write_report(comparison: Comparison, path: Path) -> None:
-    """Writes the web page and says on stderr where it is."""
+    """Writes the web page."""
     from tenure.cli.report import render
 
     # Transcripts may hold lone surrogates, which no file can.
     path.write_bytes(render(comparison).encode("utf-8", "replace"))
-    print(f"report: {path}", file=sys.stderr)
 
 
 def policies_of(names: Iterable[str] | None) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from tenure.cli.output import (
     part,
     plain,
     start,
+    step_number,
     table,
     tail,
     usd,
@@ -138,7 +139,7 @@ def _policies(
         [
             ("policy", "left"),
             *((title, "right") for title in ("cost", "USD", "ratio")),
-            ("", "left"),
+            ("", "bar"),
         ]
         + [(title, "right") for title in ("read", "written", "plain", "output")],
         [
@@ -271,7 +272,7 @@ def _cells(row: _Row, *, many: bool) -> list[str | Text]:
     return [
         *([tail(row.session, _NAME)] if many else []),
         start(row.step.thread, 10),
-        str(row.step.number),
+        step_number(row.step.number),
         start(one.tool or one.edit, 12),
         start(one.about, _ABOUT) if one.about.startswith("{") else tail(one.about, _ABOUT),
         start(one.words, _WORDS),

@@ -29,6 +29,10 @@ class Span:
         return int(self.first[1:]), int(self.last[1:])
 
 
+CHOSEN = "chosen"
+"""The note of the way that was taken."""
+
+
 class Weighed(NamedTuple):
     """One way that was weighed against the others: what it costs once and what it saves per later
     step, in units of the base input price of one token. `note` says why it can't be taken, or that

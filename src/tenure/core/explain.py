@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tenure.core.edit import Delegated, Edit, Weighed
+from tenure.core.edit import CHOSEN, Delegated, Edit, Weighed
 from tenure.core.mending import Kept
 from tenure.core.policy import Ledger
 
@@ -97,15 +97,21 @@ class Explanation:
 
 
 def line(edit: Edit) -> str:
-    """One edit as a line of text."""
+    """One edit as a line of text; steps count from 1 here, from 0 in `Reason.step`."""
     r = edit.reason
     where = f" [{edit.handle}]" if edit.handle else ""
     what = f"{r.about}: " if r.about else ""
     return (
-        f"step {r.step}, {r.when}: {what}{r.words}; "
-        f"{r.tokens_before:,} to {r.tokens_after:,} tokens{where}{_asked(edit)}"
+        f"step {r.step + 1}, {r.when}: {what}{r.words}; "
+        f"{r.tokens_before:,} to {r.tokens_after:,} tokens, {_price(edit)}{where}{_asked(edit)}"
         + (f"; weighed: {weighed_line(r.weighed)}" if r.weighed else "")
     )
+
+
+def _price(edit: Edit) -> str:
+    """What it cost once. A clearing of the provider's grows: the price is that of its last growth."""
+    price = f"price {edit.reason.price:,.0f}"
+    return f"{price} when it last grew" if isinstance(edit, Delegated) else price
 
 
 def _asked(edit: Edit) -> str:
@@ -119,6 +125,8 @@ def weighed_line(weighed: Sequence[Weighed]) -> str:
 
 
 def _way(one: Weighed) -> str:
+    if not one.price and not one.saves and one.note and one.note != CHOSEN:
+        return f"{one.way} is no way: {one.note}"
     note = f" ({one.note})" if one.note else ""
     return f"{one.way} costs {one.price:,.0f} and saves {one.saves:,.0f} a step{note}"
 

@@ -101,23 +101,28 @@ class SessionMachine(SessionFold):
 
     def explain(self) -> Explanation:
         """The current plan in words and numbers."""
-        meter = self.parts.meter
         self._sync()
-        used = meter.resident(self.plan)
-        b = self.budget
-        occupancy = Occupancy(b.system, b.tools, max(0, used - b.overhead), b.limit)
         return Explanation(
             policy=self.parts.policy.name,
             model=self.parts.profile.name,
             steps=self.step,
             unreported=self._unreported,
-            occupancy=occupancy,
+            occupancy=self._occupancy(),
             ledger=replace(self.ledger),
             edits=self.plan.edits,
             mends=self._mender.mends,
             notes=self._notes(),
             ways=self._ways(),
         )
+
+    def _occupancy(self) -> Occupancy:
+        """The parts of the view. What the provider reported of the whole is shared out as the
+        estimates of the parts stand to each other: it says nothing of the parts."""
+        meter, b = self.parts.meter, self.budget
+        used = meter.resident(self.plan)
+        estimated = max(1, meter.before(len(self.transcript), self.plan))
+        system, tools = (part * used // estimated for part in (b.system, b.tools))
+        return Occupancy(system, tools, used - system - tools, b.limit)
 
     def _ways(self) -> tuple[Weighed, ...]:
         policy = self.parts.policy

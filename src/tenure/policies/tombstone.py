@@ -81,7 +81,7 @@ def _label(
     situation: Situation, block: Block, words: str, handle: str, size: int, kept: list[str]
 ) -> str:
     what = _NAMES[block.kind].format(tool=block.tool or "a tool")
-    step = situation.step_of(block.index)
+    step = situation.step_of(block.index) + 1  # for readers, who count from 1
     again = "recall it by this handle" if situation.recall else "make the call again"
     held = f" It held: {', '.join(kept)}" if kept else ""
     return (

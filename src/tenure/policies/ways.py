@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tenure.core.edit import Delegated, Edit, Reason, Weighed
+from tenure.core.edit import CHOSEN, Delegated, Edit, Reason, Weighed
 from tenure.core.message import Block, BlockKind
 from tenure.core.policy import Situation
 from tenure.core.server_edit import DROP_THINKING
@@ -24,7 +24,6 @@ from tenure.policies.stale_results import TOMBSTONE_TOKENS
 from tenure.policies.tombstone import handle_for
 
 DELEGATE, STRIP, DROP, WAIT = "delegate", "strip", "drop_block", "wait"
-CHOSEN = "chosen"
 
 
 class Own(NamedTuple):

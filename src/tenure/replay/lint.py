@@ -42,15 +42,18 @@ SMALL_MISS = 1_000
 _LARGEST = 3
 
 
-def lint_trace(trace: Trace, settings: Settings | None = None) -> list[Finding]:
-    """What is wrong with a transcript; `file` of the findings is its source."""
+def lint_trace(
+    trace: Trace, settings: Settings | None = None, *, api_version: str = ""
+) -> list[Finding]:
+    """What is wrong with a transcript; `file` of the findings is its source. `api_version` is that
+    of `terms_of`."""
     settings = settings or Settings()
     wire = wire_for(trace.wire)
     found = [
         own_finding("damaged-record", Severity.WARNING, f"line {one.line}: {one.words}")
         for one in trace.damage
     ]
-    terms = terms_of(settings.model or trace.model, trace.head)
+    terms = terms_of(settings.model or trace.model, trace.head, api_version)
     broken = False
     for thread in trace.threads:
         messages = [message.data for message in thread.messages()]
@@ -94,9 +97,14 @@ def legal_findings(
         )
 
 
-def terms_of(model: str, head: JsonObject) -> Terms:
-    """What decides which rules hold; `head` is a request without its messages."""
-    return by_profile(profile(model), model, head)
+def terms_of(model: str, head: JsonObject, api_version: str = "") -> Terms:
+    """What decides which rules hold; `head` is a request without its messages.
+
+    `api_version` is what the `anthropic-version` header says, which no body and no transcript holds:
+    "" means the newest, whose rules are the strictest.
+    """
+    terms = by_profile(profile(model), model, head)
+    return replace(terms, api_version=api_version) if api_version else terms
 
 
 def sent_messages(thread: Thread) -> list[JsonObject]:
@@ -166,7 +174,7 @@ def _replayed(trace: Trace, settings: Settings) -> Iterator[Finding]:
             )
             severity = Severity.INFO if meant else Severity.WARNING
             words = (
-                f"step {step.step}: {one.observed.value} of {one.lost:,} cached tokens "
+                f"step {step.step + 1}: {one.observed.value} of {one.lost:,} cached tokens "
                 f"after {one.gap:.0f} s: {one.cause}"
             )
             yield replace(

@@ -37,12 +37,15 @@ class Request:
     number: int = 0
 
 
-def lint_requests(requests: Sequence[Request], *, model: str = "") -> list[Finding]:
+def lint_requests(
+    requests: Sequence[Request], *, model: str = "", api_version: str = ""
+) -> list[Finding]:
     """What is wrong with requests that were sent one after the other.
 
-    `model` counts and prices all of them as that model; by default each is its own.
+    `model` counts and prices all of them as that model; by default each is its own. `api_version` is
+    that of `terms_of`.
     """
-    linter = Linter(model=model, one=len(requests) == 2)
+    linter = Linter(model=model, one=len(requests) == 2, api_version=api_version)
     for request in requests:
         linter.add(request)
     return linter.finish()
@@ -82,8 +85,9 @@ class Linter:
     `one` says that two requests are taken to be of one conversation unless all of them differs.
     """
 
-    def __init__(self, *, model: str = "", one: bool = False) -> None:
+    def __init__(self, *, model: str = "", one: bool = False, api_version: str = "") -> None:
         self._model = model
+        self._version = api_version
         self._one = one
         self._talks: list[_Talk] = []
         self._strays: list[Finding] = []
@@ -187,7 +191,8 @@ class Linter:
         given = body.get(key)
         messages = given if is_array(given) else []
         name = self._name(body)
-        terms = terms_of(name, {one: value for one, value in body.items() if one != key})
+        head = {one: value for one, value in body.items() if one != key}
+        terms = terms_of(name, head, self._version)
         texts = {part.path[-1]: part.text for part in talk.parts if part.place == "messages"}
         for one in legal_findings(talk.wire, messages, terms):
             text = "" if one.message is None else texts.get(one.message, "")
