@@ -15,7 +15,10 @@ from rich.console import Console
 from rich.text import Text
 
 from tenure.cli.grid import BAR, FOLD, LEFT, RIGHT, Grid, wrapped
-from tenure.cli.output import count, percent, usd
+from tenure.cli.output import count, emit, percent, usd
+from tenure.replay.compare import compare
+from tenure.replay.recording import Settings
+from tenure.traces import read
 from tests.cli.program import Program
 from tests.cli.sessions import errand
 
@@ -126,6 +129,26 @@ def test_every_figure_of_a_forecast_stands_in_its_tables(
         assert max(map(cell_len, out.splitlines())) <= width
 
 
+def test_people_count_steps_from_one_in_tables_and_in_what_stands_in_for_results(
+    program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    path = next(folder.iterdir())
+    biggest = program("inspect", path, "--json", "--top", "1").json["total"]["results"][0]
+    (row,) = (
+        line.split()
+        for line in program("inspect", path, "--top", "1").out.splitlines()
+        if f"{biggest['carried']}x" in line.split()
+    )
+    assert row[:3] == ["main", str(biggest["step"] + 1), biggest["tool"]]
+    small = Settings(window=24_000, max_tokens=1_000)
+    (result,) = compare(read(path), ("append-only", "tenure"), small).results
+    edits = [edit for row in result.sessions["tenure"].rows for edit in row.evictions]
+    first = next(edit for edit in edits if edit.about == "src/alpha.py")
+    # The second request was the first to carry it.
+    assert "result of Read of step 2," in first.stand_in
+
+
 def test_where_the_output_is_no_terminal_every_row_is_one_line(
     program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +185,17 @@ def test_no_width_cuts_a_figure_or_loses_a_letter(
         assert set(words + why) - {" "} <= set(seen)
     letters = sorted(one for row in rows for one in row[0] + row[3] if one in "漢_/")
     assert [one for one in seen if one in "漢_/"] == letters
+
+
+@pytest.mark.parametrize("columns", [30, 60, 200])
+def test_what_is_indented_stays_so_where_it_is_wrapped(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    emit([Text("    " + "word " * 30)])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("    word") and cell_len(line) <= columns for line in lines)
+    assert sum(line.count("word") for line in lines) == 30
 
 
 @given(st.text("ab -/_漢", max_size=80), st.integers(2, 30))

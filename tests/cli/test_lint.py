@@ -181,7 +181,7 @@ def test_the_copy_of_a_transcript_holds_every_thread_and_says_what_it_is(
     (fixed,) = ran.json["fixed"]
     lines = Path(fixed["written"]).read_text("utf-8").splitlines()
     assert len(lines) == sum(1 for _ in (fine, BROKEN, fine))
-    assert "(1 mended, 2 as it was sent)" in fixed["note"]
+    assert "(1 mended, 2 as sent)" in fixed["note"]
     assert "not a transcript" in fixed["note"]
     assert fixed["note"] in " ".join(program("lint", path, "--fix").out.split())
 

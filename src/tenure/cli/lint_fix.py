@@ -120,7 +120,7 @@ class _Told:
         left_out = "".join(f"; not written: {one}" for one in self.unwritten)
         return (
             "request bodies, not a transcript: the last request of each thread "
-            f"({self.mended} mended, {self.whole} as it was sent); what a request does not hold "
+            f"({self.mended} mended, {self.whole} as sent); what a request does not hold "
             f"(the last answer, usage, times) is in the input alone{left_out}"
         )
 

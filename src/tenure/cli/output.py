@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from tenure.cli.grid import Grid
@@ -42,10 +43,18 @@ def emit(renderables: Iterable[RenderableType]) -> None:
                 console.print(one, no_wrap=True, overflow="ignore", crop=False)
             else:
                 # A cell that is wider than the screen is for the terminal to wrap, not for us to cut.
-                console.print(one, crop=False)
+                console.print(_hanging(one, width), crop=False)
     # Rich pads lines to the width; nobody wants that in a file.
     lines = (line.rstrip() for line in captured.get().splitlines())
     _write("\n".join(lines) + "\n")
+
+
+def _hanging(one: RenderableType, width: int) -> RenderableType:
+    """What is indented stays so on the lines it is wrapped into."""
+    if not isinstance(one, Text) or one.cell_len <= width:
+        return one
+    indent = len(one.plain) - len(one.plain.lstrip(" "))
+    return Padding(one[indent:], (0, 0, 0, indent)) if indent else one
 
 
 def emit_json(value: Any) -> None:
