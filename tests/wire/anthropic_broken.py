@@ -26,6 +26,25 @@ JUNK: list[Any] = [
     {"type": "hologram", "depth": [1, 2]}, {"type": "document", "source": {"type": "text"}},
 ]  # fmt: skip
 
+# What a client brings from another API, or from a model that seals its thoughts otherwise.
+FOREIGN_BLOCKS: list[Any] = [
+    {"type": "thinking", "thinking": "unsealed: word_93", "signature": ""},
+    {"type": "thinking", "thinking": "sealed elsewhere: word_94"},
+    {"type": "input_text", "text": "word_95"},
+    {"type": "output_text", "text": "word_96", "annotations": []},
+    {"type": "tool_call", "id": "call_0", "function": {"name": "n", "arguments": "word_97"}},
+    {"type": "image_url", "image_url": {"url": "https://x.example/word_98"}},
+]
+FOREIGN: list[Any] = [
+    {"role": "tool", "tool_call_id": "call_0", "content": "word_99"},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "call_0", "type": "function", "function": {"name": "n", "arguments": "{}"}}]},
+    {"role": "developer", "content": "word_90"},
+    {"type": "function_call", "call_id": "call_0", "name": "n", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "call_0", "output": "word_91"},
+    {"type": "reasoning", "id": "rs_0", "summary": [{"type": "summary_text", "text": "word_92"}]},
+    {"role": "assistant", "content": FOREIGN_BLOCKS[:2]},
+]  # fmt: skip
+
 
 def picture(side: int = 8) -> dict[str, Any]:
     source = {"type": "base64", "media_type": "image/png", "data": png(side, 8)}
@@ -79,6 +98,7 @@ def broken(draw: st.DrawFn, *, junk: bool = True) -> list[Any]:
     """A conversation after some harm: blocks or messages dropped, doubled, moved, cut; junk in it."""
     messages: list[Any] = copy.deepcopy(draw(legal()))
     kinds = ["drop", "double", "move", "cut", "unblock", "doubleblock", "role", "foreignid"]
+    kinds += ["tail", "foreign", "foreignblock"]
     for _ in range(draw(st.integers(1, 4))):
         kind = draw(st.sampled_from([*kinds, "junk", "junk"] if junk else kinds))
         _harm(draw, messages, kind)
@@ -100,6 +120,10 @@ def _harm(draw: st.DrawFn, messages: list[Any], kind: str) -> None:
         messages.insert(draw(st.integers(0, len(messages) - 1)), messages.pop(at))
     elif kind == "cut":
         del messages[:at]
+    elif kind == "tail":
+        del messages[at + 1 :]
+    elif kind == "foreign":
+        messages.insert(at, copy.deepcopy(draw(st.sampled_from(FOREIGN))))
     elif kind == "role" and isinstance(message, dict):
         message["role"] = draw(st.sampled_from(["user", "assistant", "system", "tool"]))
     elif kind == "junk":
@@ -110,6 +134,8 @@ def _harm(draw: st.DrawFn, messages: list[Any], kind: str) -> None:
             del blocks[some]
         elif kind == "doubleblock":
             blocks.insert(draw(st.integers(0, len(blocks))), copy.deepcopy(blocks[some]))
+        elif kind == "foreignblock":
+            blocks.insert(some, copy.deepcopy(draw(st.sampled_from(FOREIGN_BLOCKS))))
         elif kind == "foreignid":
             _rename(blocks, some, draw(st.sampled_from([" call_0 ", "a|b", "call_1", "", 7])))
 

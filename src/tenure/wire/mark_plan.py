@@ -201,7 +201,7 @@ def _walk_back(head: JsonObject, messages: Sequence[JsonObject], place: int) -> 
     for number in range(place - 1, -1, -1):
         message = messages[number]
         content = message.get("content")
-        if message.get("role") == "system" and message.get("clear_at") not in {None, "never"}:
+        if message.get("role") == "system" and message.get("clear_at") not in (None, "never"):
             continue
         if isinstance(content, str) and content.strip():
             return ("messages", number, "content", 0)

@@ -54,7 +54,7 @@ def drop_block(head: JsonObject, model: str) -> DropBlock:
     behavior = binding.get(_BEHAVIOR) if is_object(binding) else None
     if behavior is not None:
         return "given" if behavior == DROP_THINKING else "no"
-    return "ask" if thinking.get("type") in {"adaptive", "enabled"} else "no"
+    return "ask" if thinking.get("type") in ("adaptive", "enabled") else "no"
 
 
 def _dropping(head: JsonObject) -> JsonObject:
