@@ -46,7 +46,7 @@ def test_append_only_is_the_measure() -> None:
     assert comparison.ratio("clear-every-step") == pytest.approx(
         comparison.cost("clear-every-step").total / comparison.cost("append-only").total
     )
-    assert Comparison(Settings(), ()).as_json() == {"total": {}, "sessions": []}
+    assert Comparison(Settings(), ()).as_json() == {"billed": None, "total": {}, "sessions": []}
 
 
 def test_a_result_crosses_processes() -> None:

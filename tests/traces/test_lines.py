@@ -237,10 +237,86 @@ def test_a_document_over_many_lines_is_one_record() -> None:
     assert (values, damage) == ([{"messages": [1, {"a": 2}]}], {})
 
 
-def test_a_number_too_long_for_python_costs_its_own_record_only() -> None:
-    values, damage = read(b'{"n":1}\n{"n":' + b"9" * 9_000 + b'}\n{"n":2}\n')
-    assert values == [{"n": 1}, {"n": 2}]
-    assert list(damage) == [2]
+LONG = st.integers(4_301, 6_500).flatmap(
+    lambda size: st.sampled_from(["9" * size, "-1" + "0" * size])
+)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([1, "9" * 5_000, 2.5]) | LONG, max_size=3), min_size=1), LONG
+)
+def test_an_integer_too_long_for_python_is_read_as_text_and_told(
+    held: list[list[Any]], long: str
+) -> None:
+    def spelled(value: Any) -> str:
+        return value if value is long else json.dumps(value)
+
+    held = [[*values, long] for values in held]
+    lines = ['{"n":[' + ",".join(map(spelled, values)) + "]}" for values in held]
+    values, damage = read("\n".join(['{"n":[]}', *lines, '{"n":[2]}']).encode())
+    assert values == [{"n": []}, *({"n": values} for values in held), {"n": [2]}]
+    words = "1 integer of more digits than Python reads, read as text: the record is read"
+    assert damage == dict.fromkeys(range(2, len(held) + 2), words)
+
+
+@pytest.mark.parametrize("after", ["", "\n", '{"a":2}', '{"a":2'])
+def test_a_long_integer_costs_no_record_of_a_document_or_of_a_torn_line(after: str) -> None:
+    whole = '{"a":' + "7" * 5_000 + "}"
+    found = records_of((whole + after).encode())
+    assert found.records[0].value == {"a": "7" * 5_000}
+    assert [one.offset for one in found.records[1:]] == [len(whole)] * (after == '{"a":2}')
+    assert any("1 integer of more digits" in one.words for one in found.damage)
+    torn = [one.offset for one in found.damage if "torn" in one.words]
+    assert torn == [len(whole)] * (after == '{"a":2')
+    document = records_of(f'{{"n": 1,\n "big": -{"3" * 5_000}}}'.encode())
+    assert [one.value for one in document.records] == [{"n": 1, "big": "-" + "3" * 5_000}]
+    assert [one.line for one in document.damage] == [1]
+
+
+CODECS = ["utf-8", "utf-8-sig"]
+CODECS += [f"{wide}{order}" for wide in ("utf-16", "utf-32") for order in ("", "-le", "-be")]
+MARKED_BE = {"utf-16-be": b"\xfe\xff", "utf-32-be": b"\x00\x00\xfe\xff"}
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(st.lists(rows(), min_size=1, max_size=4), st.booleans(), st.integers(0, 1), st.text())
+def test_a_file_in_another_spelling_of_unicode_is_read_whole_where_it_stands(
+    codec: str, values: list[Any], marked: bool, ended: int, words: str
+) -> None:
+    values = [value | {"words": words} for value in values]
+    lines = [json.dumps(value, ensure_ascii=False) for value in values]
+    mark = MARKED_BE.get(codec, b"") if marked else b""
+    data = mark + ("\n".join(lines) + "\n" * ended).encode(codec, "surrogatepass")
+    found = records_of(data)
+    assert [one.value for one in found.records] == values
+    assert found.damage == []
+    # The byte order of this machine, where the name leaves it open.
+    plain = codec.removesuffix("-sig")
+    plain += "-le" if plain in {"utf-16", "utf-32"} else ""
+    for record, line in zip(found.records, lines, strict=True):
+        assert data[record.offset :].decode(plain, "surrogatepass").startswith(line)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_damage_of_such_a_file_is_named_at_its_own_byte(codec: str) -> None:
+    good, torn = '{"n":"\u00e9\U0001f600"}\n', '{"n":"\u4e2d'
+    data = (good + torn).encode(codec)
+    found = records_of(data)
+    assert [one.value for one in found.records] == [{"n": "\u00e9\U0001f600"}]
+    (damage,) = found.damage
+    size = len(data) - len(torn.encode("utf-16-le" if "16" in codec else "utf-8"))
+    size = len(data) - 4 * len(torn) if "32" in codec else size
+    assert (damage.line, damage.offset) == (2, size)
+    assert damage.words.startswith(f"torn last line at byte {size}: ")
+
+
+def test_a_byte_order_mark_between_joined_files_costs_nothing() -> None:
+    part = b'\xef\xbb\xbf{"n":1}\n'
+    found = records_of(part * 3)
+    assert [(one.value, one.line, one.offset) for one in found.records] == [
+        ({"n": 1}, line, (line - 1) * len(part) + 3) for line in (1, 2, 3)
+    ]
+    assert found.damage == []
 
 
 def test_gzip_is_told_by_content_and_a_cut_one_gives_what_it_still_holds() -> None:

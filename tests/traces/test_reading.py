@@ -7,7 +7,7 @@ import gzip
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +121,17 @@ def test_garbage_within_a_transcript_never_raises_anything_else(
         read(path)
 
 
+BROKEN, LOOPING = "a broken link to 'nowhere.jsonl'", "a link that leads back to itself"
+
+
 @contextlib.contextmanager
 def strange_files(folder: Path) -> Iterator[dict[str, Path]]:
     """A file of each kind that is no regular one."""
-    found = {"a pipe": folder / "pipe.jsonl", "a broken link": folder / "broken.jsonl"}
+    found = {"a pipe": folder / "pipe.jsonl", BROKEN: folder / "broken.jsonl"}
     os.mkfifo(found["a pipe"])
-    found["a broken link"].symlink_to("nowhere.jsonl")
+    found[BROKEN].symlink_to("nowhere.jsonl")
+    found[LOOPING] = folder / "loop.jsonl"
+    found[LOOPING].symlink_to("loop.jsonl")
     found["a character device"] = folder / "zeros.jsonl"
     found["a character device"].symlink_to("/dev/zero")
     found["a socket"] = folder / "socket.jsonl"
@@ -153,8 +158,9 @@ def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path, path: str) ->
         assert find([str(tmp_path / path)]) == [good]
     assert [trace.name for trace in reading.traces] == ["good"]
     told = {error.path: str(error) for error in reading.skipped}
-    # A pattern of pathlib's may pass a broken link over.
-    assert told.keys() >= {str(one) for kind, one in strange.items() if kind != "a broken link"}
+    # A pattern of pathlib's may pass such links over.
+    links = {BROKEN, LOOPING}
+    assert told.keys() >= {str(one) for kind, one in strange.items() if kind not in links}
     for kind, one in strange.items():
         words = f"{str(one)!r} is {kind}, no file: skipped"
         assert told.get(str(one), words) == words
@@ -166,6 +172,46 @@ def test_a_socket_or_a_device_that_is_named_is_refused_by_what_it_is(tmp_path: P
         for kind in ("a socket", "a character device"):
             with pytest.raises(WireError, match=f"is {kind}, no file: name a file, or a pipe"):
                 read_all([str(strange[kind])])
+
+
+# A name, the words for it; `gone` leads nowhere, `loop` and `pair` round in circles.
+DEAD = {
+    "gone": "'{}' is a broken link to 'nowhere'",
+    "gone/run.jsonl": "'{}' is below '{root}/gone', a broken link to 'nowhere'",
+    "gone/deep/*.jsonl": "'{}' is below '{root}/gone', a broken link to 'nowhere'",
+    "to-gone": "'{}' is a broken link to 'gone'",
+    "loop": "'{}' is a link that leads back to itself",
+    "pair": "'{}' is a link that leads back to itself",
+    "pair/run.jsonl": "'{}' is a link that leads back to itself",
+    "never": "'{}' names no file, no folder and no pattern",
+}
+
+
+@POSIX
+@pytest.mark.parametrize("name", DEAD)
+def test_a_link_that_leads_nowhere_is_named_for_what_it_is(tmp_path: Path, name: str) -> None:
+    links = {"gone": "nowhere", "to-gone": "gone", "loop": "loop", "pair": "other", "other": "pair"}
+    for link, target in links.items():
+        (tmp_path / link).symlink_to(target)
+    path = str(tmp_path / name)
+    with pytest.raises(WireError) as refused:
+        read_all([path])
+    assert str(refused.value) == DEAD[name].format(path, root=tmp_path)
+    if name != "never" and "*" not in name:
+        with pytest.raises(WireError) as refused:
+            read(path)
+        assert str(refused.value) == DEAD[name].format(path, root=tmp_path)
+
+
+@pytest.mark.parametrize("ask", [read, lambda name: find([name]), lambda name: read_all([name])])
+def test_an_empty_path_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[[str], Any]
+) -> None:
+    (tmp_path / "run.jsonl").write_bytes(claude.jsonl(CLAUDE))
+    monkeypatch.chdir(tmp_path)
+    assert [trace.name for trace in read_all(["."]).traces] == ["run"]
+    with pytest.raises(WireError, match="the path is empty"):
+        ask("")
 
 
 @POSIX

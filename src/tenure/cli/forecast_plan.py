@@ -36,7 +36,7 @@ class Inputs:
     """What a forecast starts from; None means that it is to be assumed. All in tokens.
 
     `by_policy` is the part of `freed` that the default policy would have evicted by now, None when
-    `freed` is not read off a session.
+    `freed` is not read off a session; `beginning_lost` says that its file lacks the beginning.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Inputs:
     summary: float | None = None
     task_budget: float | None = None
     by_policy: float | None = None
+    beginning_lost: bool = False
 
     def with_(self, **changes: Any) -> Inputs:
         """These inputs with some replaced."""
@@ -93,6 +94,7 @@ class Forecast:
             "growth": one.growth.added,
             "output": one.growth.output,
             "cold": one.cold,
+            "beginning_lost": one.beginning_lost,
             "assumed": list(self.assumed),
             "carrying": [
                 {
@@ -138,6 +140,7 @@ def of_outlook(one: Outlook) -> Inputs:
         freed=freed,
         head=head,
         by_policy=min(one.by_policy, freed),
+        beginning_lost=one.beginning_lost,
     )
 
 

@@ -40,6 +40,12 @@ def _head(one: Forecast) -> Iterator[RenderableType]:
         f"{count(inputs.growth.output)} of them output; the prompt cache is "
         f"{'cold' if inputs.cold else 'warm'}"
     )
+    if inputs.beginning_lost:
+        yield Text(
+            "the file lacks the beginning of the conversation: its length is as reported, what stands "
+            "there is not known",
+            style="yellow",
+        )
     if one.fills_after is not None:
         yield Text(
             f"after {one.fills_after} steps no room is left beside the longest reply: window "

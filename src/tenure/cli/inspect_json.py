@@ -87,6 +87,11 @@ def _bill(bill: Bill) -> dict[str, Any]:
         "usd": bill.usd,
         "prompt_usd": bill.prompt_usd,
         "output_usd": bill.output_usd,
+        "partial_output": {
+            "requests": bill.partial,
+            "tokens": bill.held_back,
+            "usd": bill.held_back_usd,
+        },
     }
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from tenure.cli.histogram import Bin, ages, positions
 from tenure.cli.inspect_cache import cache_section
+from tenure.cli.inspect_head import head, lost_beginnings
 from tenure.cli.output import (
     bar,
     count,
@@ -80,7 +81,7 @@ def overview(inspections: Sequence[Inspection]) -> Iterator[RenderableType]:
 def details(one: Inspection, top: int) -> Iterator[RenderableType]:
     """A session, or the total of many, in full."""
     many = one.sessions > 1
-    yield from _head(one)
+    yield from head(one)
     yield from _threads(one, top, many=many)
     if one.classes:
         note = "carried: once per request that sent it; the bar and USD are shares of that"
@@ -96,33 +97,8 @@ def details(one: Inspection, top: int) -> Iterator[RenderableType]:
     yield from _repeats(one, top, many=many)
     yield from _uses(one)
     yield from cache_section(one.cache, top, many=many)
+    yield from lost_beginnings(one)
     yield from _file(one)
-
-
-def _head(one: Inspection) -> Iterator[RenderableType]:
-    title = Text("\n").append(plain(one.name), style="bold")
-    facts = [", ".join(one.formats), ", ".join(map(model_name, one.models))]
-    facts.append(f"{counted(one.steps, 'step')} in {counted(len(one.threads), 'thread')}")
-    if one.compactions:
-        facts.append(counted(one.compactions, "compaction"))
-    facts.append(f"largest prompt {count(one.peak)} of {count(one.window)}")
-    yield title.append(plain("  " + " · ".join(facts)))
-    bill, usage = one.bill, one.bill.usage
-    for name in one.models:
-        if model_name(name) != name:
-            yield Text(
-                plain(f"priced and counted as {name}; --model names another"), style="yellow"
-            )
-    if bill.requests == bill.unreported:
-        yield Text("no usage was recorded: no bill, and sizes are estimates", style="dim")
-        return
-    yield Text(
-        f"{usd(bill.usd)}: prompts {usd(bill.prompt_usd)} for {count(usage.prompt)} tokens "
-        f"({count(usage.cache_read)} read from the cache, {count(usage.cache_write)} written, "
-        f"{count(usage.fresh)} plain), output {usd(bill.output_usd)} for {count(usage.output)}"
-    )
-    if bill.unreported:
-        yield Text(f"{bill.unreported} requests have no usage and are not in the bill")
 
 
 def _threads(one: Inspection, top: int, *, many: bool) -> Iterator[RenderableType]:

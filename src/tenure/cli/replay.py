@@ -29,7 +29,7 @@ from tenure.errors import ConfigError
 from tenure.policies import names as names_known
 from tenure.replay.compare import BASELINE, POLICIES, Comparison, SessionResult, compare_one
 from tenure.replay.oracle import Foresight
-from tenure.replay.recording import Settings
+from tenure.replay.recording import LIFETIMES, Lifetime, Settings
 from tenure.traces import read
 
 
@@ -59,9 +59,12 @@ def add_parser(commands: Commands) -> None:
     add_prices(parser)
     parser.add_argument(
         "--ttl",
-        type=not_negative,
-        metavar="S",
-        help="seconds that an unread cache entry lives (default: the model's shorter time)",
+        type=lifetime,
+        default="5m",
+        metavar="T",
+        help="how long an unread cache entry lives: 5m or 1h, the shorter or longer lifetime of the "
+        "model at its own write price; recorded, the one that each session wrote; or seconds, at the "
+        "write price of the shorter (default: 5m)",
     )
     parser.add_argument(
         "--html", type=out_file, metavar="FILE", help="write a report as a web page"
@@ -140,6 +143,18 @@ def policies_of(names: Iterable[str] | None) -> tuple[str, ...]:
             known = ", ".join([*names_known(), Foresight.name])
             raise ConfigError(f"no policy is called {name!r}; known are {known}", key="policy")
     return tuple(dict.fromkeys([BASELINE, *wanted]))
+
+
+def lifetime(text: str) -> float | Lifetime:
+    """A cache lifetime: 5m, 1h, recorded, or a number of seconds."""
+    for name in LIFETIMES:
+        if text == name:
+            return name
+    try:
+        return not_negative(text)
+    except argparse.ArgumentTypeError as error:
+        words = f"{text!r} is none of {', '.join(LIFETIMES)} and no number of seconds"
+        raise argparse.ArgumentTypeError(words) from error
 
 
 def _replay_file(path: Path, policies: tuple[str, ...], settings: Settings) -> list[SessionResult]:

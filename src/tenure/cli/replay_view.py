@@ -26,7 +26,7 @@ from tenure.cli.output import (
     tail,
     usd,
 )
-from tenure.cli.replay_words import recorded_words
+from tenure.cli.replay_words import beginning_words, lifetime_words, recorded_words
 from tenure.replay.compare import BASELINE, Comparison, SessionResult
 from tenure.replay.outcome import Cost, Eviction, SimulatedSession, StepRow
 
@@ -49,7 +49,10 @@ def tables(comparison: Comparison, *, top: int | None, each: bool) -> Iterator[R
         "\n  costs are in input tokens; those of re-fetches are within the others", style="dim"
     )
     yield from _mixed(comparison)
+    yield Text(f"  {lifetime_words(comparison)}", style="dim")
     yield from _recorded(comparison)
+    if beginning_words(comparison):
+        yield Text(plain(f"  {beginning_words(comparison)}"), style="yellow")
     yield from _violations(comparison)
     for policy in _shown(comparison.policies):
         yield from _evictions(comparison, policy, top)
@@ -107,6 +110,7 @@ def _sessions(comparison: Comparison) -> Iterator[RenderableType]:
             ("model", "left"),
             ("steps", "right"),
             ("peak", "right"),
+            ("billed", "right"),
             (BASELINE, "right"),
             *((name, "right") for name in others),
         ],
@@ -116,6 +120,7 @@ def _sessions(comparison: Comparison) -> Iterator[RenderableType]:
                 tail(model_name(one.model), 28),
                 str(one.steps),
                 count(one.sessions[BASELINE].peak_tokens),
+                "-" if one.recorded_usd is None else usd(one.recorded_usd),
                 usd(one.sessions[BASELINE].cost.total * one.profile.input_price),
                 *(_coloured(_ratio(one, name)) for name in others),
             ]
@@ -135,6 +140,17 @@ def _policies(
         name: sum(one.sessions[name].cost.total * one.profile.input_price for one in results)
         for name in policies
     }
+    rows: list[list[str | Text]] = [
+        [
+            name,
+            count(cost.total),
+            usd(money[name]),
+            _coloured(cost.total / baseline if baseline else None),
+            bar(part(cost.total, highest), 16),
+            *(count(one) for one in (cost.read, cost.written, cost.fresh, cost.output)),
+        ]
+        for name, cost in costs.items()
+    ]
     yield table(
         [
             ("policy", "left"),
@@ -142,17 +158,7 @@ def _policies(
             ("", "bar"),
         ]
         + [(title, "right") for title in ("read", "written", "plain", "output")],
-        [
-            [
-                name,
-                count(cost.total),
-                usd(money[name]),
-                _coloured(cost.total / baseline if baseline else None),
-                bar(part(cost.total, highest), 16),
-                *(count(one) for one in (cost.read, cost.written, cost.fresh, cost.output)),
-            ]
-            for name, cost in costs.items()
-        ],
+        [*rows, *_billed(results, baseline, highest)],
     )
     yield Text("")
     yield table(
@@ -167,6 +173,25 @@ def _policies(
         ],
         [_effects(name, [one.sessions[name] for one in results]) for name in policies],
     )
+
+
+def _billed(
+    results: Sequence[SessionResult], baseline: float, highest: float
+) -> Iterator[list[str | Text]]:
+    """The row of what the provider billed, if it did; no ratio where that leaves requests out."""
+    known = [found for one in results if (found := one.billed) is not None]
+    cost = sum(known, Cost())
+    if not known:
+        return
+    whole = not any(one.bill.unreported for one in results)
+    yield [
+        "billed",
+        count(cost.total),
+        usd(sum(one.bill.usd for one in results)),
+        Text(f"{cost.total / baseline:.3f}" if whole and baseline else "-"),
+        bar(part(cost.total, highest), 16),
+        *(count(one) for one in (cost.read, cost.written, cost.fresh, cost.output)),
+    ]
 
 
 def _effects(policy: str, sessions: Sequence[SimulatedSession]) -> list[str]:

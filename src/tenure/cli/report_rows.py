@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tenure.cli.replay_words import recorded_words
+from tenure.cli.replay_words import beginning_words, lifetime_words, recorded_words
 from tenure.core.session import RECALL_CALL_TOKENS
 from tenure.cost.models import ModelProfile
 from tenure.replay.compare import BASELINE, Comparison, SessionResult
@@ -48,6 +48,8 @@ def head(comparison: Comparison) -> dict[str, Any]:
             for name in policies
         },
         "recorded": recorded_words(comparison),
+        "lifetime": lifetime_words(comparison) if comparison.results else "",
+        "beginning": beginning_words(comparison),
         "sessions": [
             {
                 "name": one.name,

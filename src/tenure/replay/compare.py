@@ -36,7 +36,8 @@ class SessionResult:
     """One trace under each policy, by the policy's name in the order given.
 
     `profile` holds the prices that its costs are units of; `threads` the profile of each thread
-    that has another one, by the thread's name; `bill` what the provider reported of the recording.
+    that has another one, by the thread's name; `bill` what the provider reported of the recording;
+    `beginning_lost` names the threads whose first request the file lacks (`replay.recording`).
     """
 
     name: str
@@ -48,6 +49,21 @@ class SessionResult:
     profile: ModelProfile
     threads: Mapping[str, ModelProfile] = field(default_factory=dict)
     bill: Bill = field(default_factory=Bill)
+    beginning_lost: tuple[str, ...] = ()
+
+    @property
+    def billed(self) -> Cost | None:
+        """The recorded usage by part, in the units of the session's costs; None where none was
+        recorded, or where its model has no price."""
+        if self.recorded_usd is None or not self.profile.input_price:
+            return None
+        return self.bill.spent.times(1 / self.profile.input_price)
+
+    @property
+    def wrote_long(self) -> bool:
+        """Whether the recording wrote its cache for the longer of two lifetimes, for the most part."""
+        usage = self.bill.usage
+        return 2 * usage.cache_write_1h > usage.cache_write
 
     @property
     def recorded_usd(self) -> float | None:
@@ -56,15 +72,22 @@ class SessionResult:
 
     def as_json(self) -> dict[str, Any]:
         """The trace's row of `Comparison.as_json`; what was recorded is null where nothing was."""
-        usd, unit = self.recorded_usd, self.profile.input_price
+        billed = self.billed
         return {
             "name": self.name,
             "source": self.source,
             "format": self.format,
             "model": self.model,
             "steps": self.steps,
-            "recorded_usd": usd,
-            "recorded_cost": None if usd is None or not unit else usd / unit,
+            "recorded_usd": self.recorded_usd,
+            "recorded_cost": None if billed is None else billed.total,
+            "billed": _billed([self]),
+            "prices": {
+                "read": self.profile.read,
+                "write": self.profile.write,
+                "ttl": self.profile.cache_ttl,
+            },
+            "beginning_lost": list(self.beginning_lost),
             "policies": {name: _figures(one) for name, one in self.sessions.items()},
         }
 
@@ -104,8 +127,10 @@ class Comparison:
         return tuple(self.results[0].sessions) if self.results else ()
 
     def as_json(self) -> dict[str, Any]:
-        """`total.<policy>` and `sessions[].policies.<policy>`, with the figures of each."""
+        """`total.<policy>` and `sessions[].policies.<policy>`, with the figures of each, and `billed`
+        of all and of each."""
         return {
+            "billed": _billed(self.results),
             "total": {name: self._total(name) for name in self.policies},
             "sessions": [one.as_json() for one in self.results],
         }
@@ -160,6 +185,7 @@ def compare_one(
             if one.profile != recording.profile
         },
         sum((bill_of(recording, one) for one in recording.threads), Bill()),
+        tuple(one.thread.name for one in recording.threads if one.beginning_lost),
     )
 
 
@@ -196,6 +222,23 @@ def _figures(session: SimulatedSession) -> dict[str, Any]:
         "evictions": session.evictions,
         "over_budget": session.over_budget,
         "peak_tokens": session.peak_tokens,
+    }
+
+
+def _billed(results: Sequence[SessionResult]) -> dict[str, Any] | None:
+    """The recorded bill of sessions in the units of their costs; None where none was recorded."""
+    known = [found for one in results if (found := one.billed) is not None]
+    if not known:
+        return None
+    cost = sum(known, Cost())
+    parts = _parts(cost)
+    del parts["refetch"]
+    return {
+        "cost": cost.total,
+        "usd": sum(one.bill.usd for one in results),
+        "parts": parts,
+        "requests": sum(one.bill.requests for one in results),
+        "without_usage": sum(one.bill.unreported for one in results),
     }
 
 

@@ -37,7 +37,8 @@ class ThreadRow:
     """One thread: the main conversation between two compactions, or a sub-agent's.
 
     `peak` is its largest prompt, as reported where it was, else estimated; `hidden` the tokens of
-    system prompt and tools that the file leaves out.
+    system prompt and tools that the file leaves out, and where `beginning_lost` of what its first
+    request sent besides.
     """
 
     session: str
@@ -49,6 +50,7 @@ class ThreadRow:
     after_compaction: bool
     before_compaction: int | None
     bill: Bill
+    beginning_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,7 @@ class _Part:
                 thread.thread.after_compaction,
                 thread.thread.tokens_before_compaction,
                 bill,
+                thread.beginning_lost,
             ),
             classes,
             [_share(one.block.tool, one, rate) for one in holdings.held if one.block.tool],

@@ -63,11 +63,14 @@ class Cost:
 
 
 def cost_of(usage: Usage, profile: ModelProfile) -> Cost:
-    """The parts of what `cost.price.price` charges for a request without long writes."""
+    """The parts of what `cost.price.price` charges for a request."""
     on_input, on_output = cliff_factors(usage.prompt, profile)
+    long_factor = profile.write if profile.write_long is None else profile.write_long
+    short = usage.cache_write - usage.cache_write_1h
+    written = short * profile.write + usage.cache_write_1h * long_factor
     return Cost(
         usage.cache_read * profile.read * on_input,
-        usage.cache_write * profile.write * on_input,
+        written * on_input,
         usage.fresh * on_input,
         usage.output * profile.output * on_output,
     )

@@ -27,7 +27,8 @@ class Outlook:
     """Where a session stands: `resident` tokens in the next prompt, how each step grows it, the
     tokens `freed` by taking out what the default policy would have evicted by now, older copies and
     older versions, and the `offset` of the first of them (None when there are none). `by_policy` is
-    the policy's part of `freed`, `head` the system prompt and tools."""
+    the policy's part of `freed`, `head` the system prompt and tools: 0 where `beginning_lost`, as
+    the file lacks the beginning of the conversation, which would be among them."""
 
     name: str
     profile: ModelProfile
@@ -38,6 +39,7 @@ class Outlook:
     offset: int | None
     freed: int
     by_policy: int
+    beginning_lost: bool = False
 
 
 def outlook(trace: Trace, settings: Settings | None = None) -> Outlook | None:
@@ -61,10 +63,11 @@ def outlook(trace: Trace, settings: Settings | None = None) -> Outlook | None:
         prompts[-1] + outputs[-1],
         # What a step answers stays, so it grows by its output at least.
         Growth(max(grown, output), output),
-        thread.sizes.hidden,
+        0 if thread.beginning_lost else thread.sizes.hidden,
         offset,
         freed,
         sum(evicted.values()),
+        thread.beginning_lost,
     )
 
 

@@ -12,8 +12,9 @@ What the recording leaves open is filled in, the same way for every policy:
   tokenizer counts them. Where the file has system or tools they are counted, and the larger of the
   two figures is used.
 - *Times.* A request without a time comes 10 s after the one before; time never runs backwards.
-- *A first request without a message*, of a file that begins with a reply or of a compaction whose
-  summary is in no row: a message that says so stands in for what was sent.
+- *A lost beginning.* The first request of a file that was cut at the front, or of a compaction whose
+  summary was not kept, has no message, and no provider takes such a request: a message that says so
+  is put in, and what the request reported beyond it counts as hidden text, of that thread alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections import Counter as Counts
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from tenure.core.message import BlockKind, JsonObject, Message, Origin
 from tenure.core.protocols import Counter, SessionWire
@@ -34,8 +35,13 @@ from tenure.replay.sizes import Sizes, calibrate
 from tenure.replay.trace import Step, Thread, Trace
 from tenure.tokens.families import family_of
 
+Lifetime: TypeAlias = Literal["recorded", "5m", "1h"]
+"""Which of a model's two cache lifetimes is priced."""
+
+LIFETIMES: tuple[Lifetime, ...] = ("recorded", "5m", "1h")
+
 MISSING_RESULT = "no result was recorded: the call was interrupted"
-MISSING_START = "[tenure] what was said before the next reply is not in the recording"
+LOST_BEGINNING = "what was said before this point is not in the recording"
 SECONDS_BETWEEN = 10.0
 """Between two requests when the file has no times."""
 
@@ -45,7 +51,9 @@ class Settings:
     """How to replay; None means what the recorded model's profile says.
 
     `window` and `max_tokens` are in tokens; `read` and `write` are r and w, relative to the base
-    input price; `ttl` is how long an unread cache entry lives, in seconds.
+    input price. `ttl` is how long an unread cache entry lives: a number of seconds, at the price of
+    the model's shorter lifetime; "5m" or "1h", the model's shorter or longer one at its own price;
+    "recorded", for each thread the one that it wrote.
     """
 
     window: int | None = None
@@ -53,7 +61,7 @@ class Settings:
     model: str = ""
     read: float | None = None
     write: float | None = None
-    ttl: float | None = None
+    ttl: float | Lifetime = "5m"
     recall: bool = True
 
     def model_of(self, trace: Trace, thread: Thread | None = None) -> str:
@@ -66,13 +74,27 @@ class Settings:
         """The model that a trace is priced as, or one of its threads. What these settings say
         applies to all."""
         found = profile(self.model_of(trace, thread))
+        long = self.ttl == "1h" or (self.ttl == "recorded" and _wrote_long(trace, thread))
+        if long and found.write_long is not None and found.ttl_long:
+            found = found.with_(write=found.write_long, ttl_short=found.ttl_long)
         given = {
             "read": self.read,
             "write": self.write,
-            "ttl_short": self.ttl,
+            "ttl_short": None if isinstance(self.ttl, str) else self.ttl,
             "context_window": self.window,
         }
         return found.with_(**{k: v for k, v in given.items() if v is not None})
+
+
+def _wrote_long(trace: Trace, thread: Thread | None) -> bool:
+    """Whether most of what was written to the cache was written for the long lifetime: by the
+    thread, or by the whole trace where the thread wrote nothing."""
+    for threads in ([thread] if thread else [], trace.threads):
+        usages = [step.usage for one in threads for step in one.steps if step.usage is not None]
+        written = sum(usage.cache_write for usage in usages)
+        if written:
+            return 2 * sum(usage.cache_write_1h for usage in usages) > written
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +120,8 @@ class Reply:
 @dataclass(frozen=True, slots=True)
 class RecordedThread:
     """One thread, made ready. `profile` holds the limits and prices of its own model, whose
-    tokenizer counts its `sizes`: sub-agents often run on a cheaper one."""
+    tokenizer counts its `sizes`: sub-agents often run on a cheaper one. `beginning_lost` says that
+    the file lacks what its first request sent, all or in part."""
 
     thread: Thread
     replies: tuple[Reply, ...]
@@ -106,6 +129,7 @@ class RecordedThread:
     dependencies: Dependencies
     sizes: Sizes
     profile: ModelProfile
+    beginning_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,26 +156,29 @@ def prepare(
     trace: Trace, settings: Settings, wire: SessionWire, counter_for: CounterFor
 ) -> Recording:
     """The recording of a trace. `wire` is the spelling that `trace.wire` names."""
-    repaired = [replace(thread, steps=tuple(_complete(thread, wire))) for thread in trace.threads]
-    repaired = [thread for thread in repaired if thread.steps]
+    answered = [thread for thread in trace.threads if thread.steps]
+    repaired = [_complete(thread, wire) for thread in answered]
     plain = _plain_sizes([settings.model_of(trace, one) for one in repaired], wire, counter_for)
     pairs = zip(repaired, plain, strict=True)
     factor = calibrate([pair for thread, sizes in pairs for pair in _growth(thread, sizes)])
     head = _head_text(trace.head)
     threads: list[RecordedThread] = []
     main: RecordedThread | None = None
-    for thread, own in zip(repaired, plain, strict=True):
+    after = 0.0
+    for recorded, thread, own in zip(answered, repaired, plain, strict=True):
         counted = round(own.count_text(head).estimate * factor) if head else 0
         hidden = max(counted, _hidden(thread, own, factor))
-        after = 0.0
-        if thread.kind == "main" and main is not None:
-            after = main.replies[-1].at
-            if main.sizes.counter is own.counter:
-                hidden = main.sizes.hidden
+        is_main, lost = thread.kind == "main", _beginning_lost(recorded, wire)
+        if is_main and not lost and main is not None and main.sizes.counter is own.counter:
+            hidden = main.sizes.hidden
         sizes = own.scaled(factor, hidden)
         priced = settings.profile_of(trace, thread)
-        threads.append(_thread(thread, sizes, priced, _system_text(trace.head), after))
-        main = threads[-1] if thread.kind == "main" else main
+        begin = after if is_main else 0.0
+        made = _thread(thread, sizes, priced, _system_text(trace.head), begin)
+        threads.append(replace(made, beginning_lost=lost))
+        if is_main:
+            after = made.replies[-1].at
+            main = main if lost else made
     model = settings.profile_of(trace)
     return Recording(trace, settings, model, wire, factor, tuple(threads))
 
@@ -168,17 +195,34 @@ def _plain_sizes(models: Iterable[str], wire: SessionWire, counter_for: CounterF
     return found
 
 
-def _complete(thread: Thread, wire: SessionWire) -> Iterator[Step]:
-    """The steps with a result for every call, and a message in the first request."""
+def _complete(thread: Thread, wire: SessionWire) -> Thread:
+    """The thread with a result for every call, and a message that its first request begins with."""
     transcript = Transcript(wire)
-    for number, step in enumerate(thread.steps):
-        arrivals = (*_missing(transcript, step.arrivals, wire), *step.arrivals)
-        if not number and not arrivals:
-            said = {"role": "user", "content": MISSING_START}  # All three APIs spell it like this.
-            arrivals = (Message(said, origin=Origin.HARNESS),)
-        for message in (*arrivals, *step.reply):
+    steps: list[Step] = []
+    for step in thread.steps:
+        made = _missing(transcript, step.arrivals, wire)
+        if not steps and _begins_with_a_reply(thread):
+            made = [Message(data, origin=Origin.HARNESS) for data in wire.user(LOST_BEGINNING)]
+        for message in (*made, *step.arrivals, *step.reply):
             transcript.append(message)
-        yield replace(step, arrivals=arrivals)
+        steps.append(replace(step, arrivals=(*made, *step.arrivals)))
+    return replace(thread, steps=tuple(steps))
+
+
+def _begins_with_a_reply(thread: Thread) -> bool:
+    """Whether the first request has no message, or begins with what the model had said. A provider
+    may keep a reply as the first message of what a compaction leaves."""
+    arrivals = thread.steps[0].arrivals
+    said = arrivals and arrivals[0].origin is Origin.ASSISTANT and not thread.after_compaction
+    return not arrivals or bool(said)
+
+
+def _beginning_lost(thread: Thread, wire: SessionWire) -> bool:
+    """Whether the file has the thread from its middle on: a reply comes first, or a result."""
+    if _begins_with_a_reply(thread):
+        return True
+    lenses = wire.lenses(thread.steps[0].arrivals[0].data)
+    return any(lens.kind is BlockKind.TOOL_RESULT for lens in lenses)
 
 
 def _missing(

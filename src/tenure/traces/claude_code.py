@@ -3,8 +3,8 @@
 Invariant: each reply of the file is in exactly one step, once; rows that never went to the model are
 counted by kind. What we read into the rows, seen on files of Claude Code 2.0 to 2.1:
 
-- One content block a row; rows of one `message.id` are one reply, and its last or largest `usage`
-  row is the one that counts (the earlier ones are written while the reply streams).
+- One content block a row; rows of one request are one reply (`traces.claude_replies`), and its last
+  or largest `usage` row is the one that counts (the earlier ones are written while the reply streams).
 - `compact_boundary`, or a bare `isCompactSummary` row, begins a new thread. The request that wrote
   the summary is not in the file.
 - `isSidechain` rows, and the `agent_progress` rows of newer versions, are sub-agents' threads.
@@ -30,6 +30,7 @@ from tenure.core.message import Message
 from tenure.replay.trace import Damage, Step, Thread, Trace
 from tenure.traces.anthropic_usage import largest_usage
 from tenure.traces.claude_past import Past, Pasts, arrivals_of, is_result, reply_of
+from tenure.traces.claude_replies import Replies
 from tenure.traces.claude_rows import SIDE, Expanded, expand, kind_of
 from tenure.traces.claude_tree import Node, Row, chains
 from tenure.traces.lines import Records
@@ -98,31 +99,28 @@ def _segments(rows: Sequence[Row]) -> list[_Segment]:
     """The nodes of the rows, linked to their parents, by compaction."""
     segments = [_Segment(None, [])]
     home: dict[str, tuple[Node, int]] = {}
-    replies: dict[str, tuple[Node, int]] = {}
+    replies = Replies()
+    places: dict[Node, int] = {}
     callers: dict[str, tuple[Node, int]] = {}
     last: tuple[Node, int] | None = None
     for number, row in enumerate(rows):
         kind = kind_of(row.data)
-        message = as_dict(row.data.get("message"))
         begins = _begins_segment(row, segments)
         before = None if begins else _parent(row, home, callers, last)
         if begins:
             segments.append(_Segment(row, []))
-        reply_id = message.get("id")
-        known = replies.get(reply_id) if kind == "reply" and isinstance(reply_id, str) else None
-        if known:
-            node, place = known
+        node = replies.begun(row, before[0] if before else None) if kind == "reply" else None
+        if node is not None:
             node.rows.append(row)
         else:
-            place = before[1] if before else len(segments) - 1
             node = Node(number, kind, [row], before[0] if before else None)
-            segments[place].nodes.append(node)
-        last = node, place
+            places[node] = before[1] if before else len(segments) - 1
+            segments[places[node]].nodes.append(node)
+        last = node, places[node]
         if isinstance(row.data.get("uuid"), str):
             home[row.data["uuid"]] = last
         if kind == "reply":
-            if isinstance(reply_id, str):
-                replies[reply_id] = last
+            replies.note(row, node)
             callers.update(dict.fromkeys(_calls(row), last))
     return segments
 
@@ -178,7 +176,7 @@ def _step(node: Node, arrivals: tuple[Message, ...], reply: Message, arrived: li
         usage=largest_usage([message.get("usage") for message in messages]),
         at=max(known) if known else unix_seconds(node.rows[0].data.get("timestamp")),
         model=text_of(messages[0], "model"),
-        request_id=text_of(messages[0], "id"),
+        request_id=text_of(messages[0], "id") or text_of(node.rows[0].data, "requestId"),
     )
 
 

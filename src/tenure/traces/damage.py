@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ _ARGUMENTS = ("arguments", "input")
 _NULS = re.compile("\x00+")
 _BLANKS = re.compile(r"[ \t\r\n\x00]*")
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
+# A string, or a number: its integer part, and what follows that in a number that is no integer.
+_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(-?[0-9]++)([.eE][-+.eE0-9]*+)?', re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
@@ -60,10 +63,18 @@ class TooDeep(NotJson):
         super().__init__(f"nested more than {MAX_NESTING} levels deep", position)
 
 
+class LongInteger(NotJson):
+    """The value at this place holds an integer of more digits than Python reads as one."""
+
+    def __init__(self, position: int) -> None:
+        words = f"an integer of more than {sys.get_int_max_str_digits():,} digits"
+        super().__init__(words, position)
+
+
 def parse(text: str) -> Any:
     """The one JSON value of a text, control characters in strings allowed; raises `NotJson`.
 
-    Raises `TooDeep`, which is one, for a value that nests beyond `core.nesting`.
+    Raises `TooDeep`, which is one, for a value that nests beyond `core.nesting`, and `LongInteger`.
     """
     value, end = parse_at(text, len(text) - len(text.lstrip(_SPACE)))
     if text[end:].strip(_SPACE):
@@ -79,8 +90,8 @@ def parse_at(text: str, start: int) -> tuple[Any, int]:
         raise NotJson(error.msg, error.pos) from error
     except RecursionError as error:
         raise TooDeep(len(text)) from error
-    except ValueError as error:  # an integer of more digits than Python reads
-        raise NotJson(str(error), len(text)) from error
+    except ValueError as error:  # the decoder does not say where
+        raise LongInteger(len(text)) from error
     if _too_deep(text, start, end, value):
         raise TooDeep(end)
     return value, end
@@ -125,6 +136,20 @@ def with_literal_escapes(text: str) -> str:
     Some redaction tools overwrite the character behind a backslash.
     """
     return _ESCAPE.sub(lambda found: found[0] if found[1] else "\\\\", text)
+
+
+def with_long_integers_as_text(text: str) -> tuple[str, list[int]]:
+    """The text with each integer that Python does not read in quotes, and where those end in it."""
+    limit = sys.get_int_max_str_digits()
+    ends: list[int] = []
+
+    def spelled(found: re.Match[str]) -> str:
+        if not found[1] or found[2] or not 0 < limit < len(found[1].lstrip("-")):
+            return found[0]
+        ends.append(found.end() + 2 * len(ends) + 2)
+        return f'"{found[1]}"'
+
+    return _NUMBER.sub(spelled, text), ends
 
 
 def salvage(text: str, shapes: Collection[frozenset[str]]) -> list[Found | Lost]:

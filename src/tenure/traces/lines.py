@@ -3,21 +3,33 @@
 Invariant: content never raises; every record that is whole is read, in file order, and every place
 that is not as it should be is named by its line (from 1) and its byte offset in the unpacked file.
 
-UTF-8 with or without a byte order mark, LF or CRLF, empty lines, gzip (told by its first bytes). A
-file that is one JSON document, on one line or many, gives one record.
+UTF-8 with or without a byte order mark (joined files have one in the middle), UTF-16 and UTF-32, LF
+or CRLF, empty lines, gzip (told by its first bytes). A file that is one JSON document, on one line or
+many, gives one record.
 """
 
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tenure.core.nesting import MAX_NESTING
 from tenure.replay.trace import Damage
-from tenure.traces.damage import Found, Lost, NotJson, parse, salvage, with_literal_escapes
+from tenure.traces.damage import (
+    Found,
+    LongInteger,
+    Lost,
+    NotJson,
+    parse,
+    salvage,
+    with_literal_escapes,
+    with_long_integers_as_text,
+)
+from tenure.traces.encodings import wide_text
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
@@ -107,6 +119,26 @@ def _decodable(data: bytes) -> bytes:
 
 def records_of(data: bytes) -> Records:
     """The records of a file's unpacked bytes."""
+    wide = wide_text(data)
+    if wide is None:
+        return _records_of(data)
+    found = _records_of(wide.utf8)
+    offsets = [one.offset for one in found.records] + [one.offset for one in found.damage]
+    at = wide.offsets(offsets)
+    return Records(
+        [one._replace(offset=at[one.offset]) for one in found.records],
+        [_placed(one, at[one.offset]) for one in found.damage],
+    )
+
+
+def _placed(one: Damage, offset: int) -> Damage:
+    """The damage of a file that is no UTF-8, at its place in that file."""
+    words = one.words.replace(f"at byte {one.offset}", f"at byte {offset}")
+    words = words.replace("bytes lost", "bytes (as UTF-8) lost")
+    return replace(one, offset=offset, words=words)
+
+
+def _records_of(data: bytes) -> Records:
     document = _document(data)
     if document is not None:
         return document
@@ -130,24 +162,43 @@ def _document(data: bytes) -> Records | None:
     if head not in {b"{", b"["} or first is None or _good(first.text) is not None:
         return None
     text = data.removeprefix(_BOM).decode("utf-8", "surrogateescape")
+    readable, words = text.translate(_REPLACED), []
     try:
-        value = parse(text.translate(_REPLACED))
+        try:
+            value = parse(readable)
+        except LongInteger:
+            readable, ends = with_long_integers_as_text(readable)
+            words.append(_long_words(len(ends)))
+            value = parse(readable)
     except NotJson:
         return None
     bad = _bad_bytes(text)
-    words = f"{bad} bytes that are no UTF-8 read as U+FFFD: the document is read"
-    damage = [Damage(first.number, first.offset, words)] if bad else []
+    if bad:
+        words.insert(0, _bad_words(bad))
+    note = f"{'; '.join(words)}: the document is read"
+    damage = [Damage(first.number, first.offset, note)] if words else []
     return Records([Record(first.number, first.offset, value)], damage)
+
+
+def _bad_words(count: int) -> str:
+    return f"{count} bytes that are no UTF-8 read as U+FFFD"
+
+
+def _long_words(count: int) -> str:
+    integers = "1 integer" if count == 1 else f"{count} integers"
+    return f"{integers} of more digits than Python reads, read as text"
 
 
 def _lines(data: bytes) -> Iterator[_Line]:
     """The lines that are not empty."""
-    start = len(_BOM) if data.startswith(_BOM) else 0
+    start = 0
     number = 0
     while start < len(data):
         number += 1
         newline = data.find(b"\n", start)
         end = len(data) if newline < 0 else newline
+        while data.startswith(_BOM, start, end):
+            start += len(_BOM)
         raw = data[start:end]
         if raw.strip():
             text = raw.decode("utf-8", "surrogateescape")
@@ -189,8 +240,9 @@ def _recover_line(found: Records, line: _Line, shapes: set[frozenset[str]]) -> N
         found.damage.append(Damage(line.number, line.offset, empty))
         return
     text = line.text.translate(_REPLACED)
-    repairs = [f"{_bad_bytes(line.text)} bytes that are no UTF-8 read as U+FFFD"]
-    repairs = repairs if text != line.text else []
+    repairs = [_bad_words(_bad_bytes(line.text))] if text != line.text else []
+    text, ends = with_long_integers_as_text(text)
+    repairs += [_long_words(len(ends))] if ends else []
     for repaired, words in _repairs(text):
         try:
             value = parse(repaired)
@@ -204,7 +256,9 @@ def _recover_line(found: Records, line: _Line, shapes: set[frozenset[str]]) -> N
             note = "a JSON value that is no record: skipped"
             found.damage.append(Damage(line.number, line.offset, note))
         return
-    _recover_parts(found, line, salvage(text, shapes))
+    if ends:
+        found.damage.append(Damage(line.number, line.offset, _long_words(len(ends))))
+    _recover_parts(found, line, salvage(text, shapes), ends)
 
 
 def _repairs(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -218,9 +272,13 @@ def _repairs(text: str) -> Iterator[tuple[str, list[str]]]:
         yield literal, [*words, "backslashes that start no escape read literally"]
 
 
-def _recover_parts(found: Records, line: _Line, parts: list[Found | Lost]) -> None:
+def _recover_parts(
+    found: Records, line: _Line, parts: list[Found | Lost], quoted: Sequence[int]
+) -> None:
+    """Adds the parts of a line; behind each of the places `quoted` there are two quotes more."""
     whole = sum(isinstance(part, Found) for part in parts)
-    offsets = line.offsets_of([place for part in parts for place in (part.start, part.end)])
+    places = [place for part in parts for place in (part.start, part.end)]
+    offsets = line.offsets_of([place - 2 * bisect_right(quoted, place) for place in places])
     for part, start, end in zip(parts, offsets[::2], offsets[1::2], strict=True):
         if isinstance(part, Found):
             found.records.append(Record(line.number, start, part.value))

@@ -6,6 +6,7 @@ Invariant: the format is told by content, never by name; a file that is no trans
 
 from __future__ import annotations
 
+import errno
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ def read(path: str | Path) -> list[Trace]:
     Raises `WireError` when the file cannot be opened or is no transcript we know, naming what was
     found. A pipe that is named is read to its end, as a shell's `<(...)` is; a device is refused.
     """
-    path = Path(path)
+    path = _path(path)
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
         if kind in _DEVICES:
@@ -49,8 +50,9 @@ def read(path: str | Path) -> list[Trace]:
             raise WireError(words, path=str(path))
         found = read_records(path)
     except OSError as error:
-        words = f"{str(path)!r} cannot be read: {error.strerror or error}"
-        raise WireError(words, path=str(path)) from error
+        link = _dead_link(path)
+        words = f"is {link}" if link else f"cannot be read: {error.strerror or error}"
+        raise WireError(f"{str(path)!r} {words}", path=str(path)) from error
     return sessions(found, path)
 
 
@@ -79,7 +81,7 @@ def find(paths: Sequence[str]) -> list[Path]:
     """The files that the paths mean, each once: files, folders with all below them, and patterns.
 
     Of a folder the files that may be transcripts by their suffix: .jsonl, .json, .ndjson, .traj
-    and .gz. Raises `WireError` for a path that names nothing.
+    and .gz. Raises `WireError` for a path that names nothing, or a link that leads nowhere.
     """
     return look_up(paths).files
 
@@ -93,7 +95,7 @@ def look_up(paths: Sequence[str]) -> Meant:
     files: dict[Path, None] = {}
     skipped: dict[Path, WireError] = {}
     for name in paths:
-        path = Path(name)
+        path = _path(name)
         if path.is_dir():
             hits = _below(path)
         elif path.exists():
@@ -102,6 +104,9 @@ def look_up(paths: Sequence[str]) -> Meant:
         else:
             found = _matches(name)
             hits = [one for hit in found for one in (_below(hit) if hit.is_dir() else [hit])]
+            dead = _dead_link(path)
+            if dead:
+                raise WireError(f"{name!r} is {dead}", path=name)
             if not found:
                 raise WireError(f"{name!r} names no file, no folder and no pattern", path=name)
         for hit in hits:
@@ -142,6 +147,30 @@ def read_all(paths: Sequence[str]) -> Reading:
     return Reading(tuple(traces), tuple(skipped))
 
 
+def _path(name: str | Path) -> Path:
+    """The path of a name; `WireError` for an empty one, which pathlib takes for the current folder."""
+    if name == "":
+        raise WireError("'' names no file: the path is empty; the current folder is '.'", path="")
+    return Path(name)
+
+
+def _dead_link(path: Path) -> str:
+    """Why a path leads nowhere though it, or a folder it goes through, is a link; "" otherwise."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        link = next((one for one in (path, *path.parents) if one.is_symlink()), None)
+        if link is None or link.exists():
+            return ""
+        below = "" if link == path else f"below {str(link)!r}, "
+        return f"{below}a broken link to {str(link.readlink())!r}"
+    except OSError as error:
+        return "a link that leads back to itself" if error.errno == errno.ELOOP else ""
+    except ValueError:  # a NUL in the name, which no file has
+        return ""
+    return ""
+
+
 def _matches(pattern: str) -> list[Path]:
     anchor = Path(pattern).anchor
     try:
@@ -159,10 +188,8 @@ def _strange(path: Path) -> str:
     """What a path is that is no regular file, else ""; one that can't be asked is left to `read`."""
     try:
         mode = path.stat().st_mode
-    except FileNotFoundError:
-        return "a broken link"
     except OSError:
-        return ""
+        return _dead_link(path)
     return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a special file")
 
 

@@ -112,6 +112,8 @@ function dearest() {
 function notes() {
   const said = [
     "Costs are what the provider's prompt cache would have charged, request by request, by the recorded times: a simulation under the prices above, the same for every policy.",
+    `${sentence(HEAD.lifetime)}.`,
+    ...(HEAD.beginning ? [`${sentence(HEAD.beginning)}.`] : []),
     "A re-fetch is an evicted result that a later step used: its call was repeated, or the step held a string found only there and not in its tombstone. Its price is one more read of the resident prefix, a short call, and the result written again.",
     "A violation is a rule of the provider that a view breaks more often than the unedited messages do.",
     "Price is what an edit costs once, in rewritten cache; it pays back in the number of steps after which what it saves per step has covered that. Where it was needed again, the net by the session's end is shown, re-fetches included.",
