@@ -1,7 +1,7 @@
 """Hypothesis profiles and the fixtures that every test may use.
 
-Invariant: the tests draw the same examples whenever and in whatever order they are run, and write
-none down; only `HYPOTHESIS_PROFILE=fuzz` (`make fuzz`, and `--hypothesis-seed`) draws fresh ones.
+Invariant: one selection of tests draws the same examples whenever and in whatever order it is run,
+and writes none down; only `HYPOTHESIS_PROFILE=fuzz` (`make fuzz`, and `--hypothesis-seed`) draws fresh ones.
 """
 
 from __future__ import annotations
