@@ -1,7 +1,7 @@
 """Hypothesis profiles and the fixtures that every test may use.
 
-Invariant: the tests draw the same examples whenever and in whatever order they are run, and write
-none down; only `HYPOTHESIS_PROFILE=fuzz` (`make fuzz`, and `--hypothesis-seed`) draws fresh ones.
+Invariant: one selection of tests draws the same examples whenever and in whatever order it is run,
+and writes none down; only `HYPOTHESIS_PROFILE=fuzz` (`make fuzz`, and `--hypothesis-seed`) draws fresh ones.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
+from time import time
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,6 +49,13 @@ if settings.get_current_profile_name() == "test":
     for _module in pkgutil.walk_packages(tenure.__path__, "tenure."):
         if not _module.name.endswith("__main__"):
             import_module(_module.name)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leaves out what would begin when the time for fuzzing is up: what has begun is not broken
+    off, lest it lose what it found."""
+    if time() > float(os.environ.get("TENURE_FUZZ_UNTIL", "inf")):
+        pytest.skip("the time for fuzzing is up")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

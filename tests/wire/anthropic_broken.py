@@ -58,14 +58,14 @@ def legal(draw: st.DrawFn) -> list[JsonObject]:
         copy.deepcopy(dict(m)) for m in draw(conversations(WIRE))
     ]  # fmt: skip
     marks = draw(st.integers(0, 4))
-    for message in messages[::-1]:
+    for at, message in enumerate(messages[::-1], 1):
         extra = draw(st.sampled_from(["", "", "picture", "odd", "server", "thinking", "mark"]))
         if isinstance(message["content"], str):
             if extra == "picture" and message["role"] == "user":
                 text = {"type": "text", "text": message["content"]}
                 message["content"] = [picture(draw(st.sampled_from([8, 3_000]))), text]
             continue
-        _enrich(message, extra)
+        _enrich(message, extra, len(messages) - at)
         if extra == "mark" and marks and message["content"][-1]["type"] != "thinking":
             message["content"][-1]["cache_control"] = dict(MARK)
             marks -= 1
@@ -76,7 +76,7 @@ def legal(draw: st.DrawFn) -> list[JsonObject]:
     return list(messages)
 
 
-def _enrich(message: dict[str, Any], extra: str) -> None:
+def _enrich(message: dict[str, Any], extra: str, at: int) -> None:
     content = message["content"]
     if message["role"] == "user":
         if extra == "picture" and content[0]["type"] == "tool_result":
@@ -87,7 +87,7 @@ def _enrich(message: dict[str, Any], extra: str) -> None:
     elif extra == "thinking":
         content.insert(0, dict(SIGNED))
     elif extra == "server":
-        number = f"srvtoolu_{id(message)}"
+        number = f"srvtoolu_{at}"
         found = {"type": "web_search_tool_result", "tool_use_id": number, "content": []}
         call = {"type": "server_tool_use", "id": number, "name": "web_search", "input": {}}
         content[:0] = [call, found]

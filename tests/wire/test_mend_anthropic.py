@@ -14,6 +14,7 @@ from tenure.core.legal import Terms
 from tenure.core.message import JsonObject
 from tenure.wire.mend_common import cleaned, lost_json
 from tests.wire.anthropic_broken import JUNK, WIRE, broken, legal, mendable, words_of
+from tests.wire.finds import FINDS
 
 pytestmark = pytest.mark.wire("anthropic_messages")
 TERMS: list[dict[str, Any]] = [
@@ -43,6 +44,16 @@ def test_a_legal_conversation_comes_back_as_the_very_objects(messages: list[Json
 def test_a_mended_conversation_breaks_no_rule_that_has_a_mend(
     messages: list[Any], terms: dict[str, Any]
 ) -> None:
+    _breaks_none(messages, terms)
+
+
+@pytest.mark.parametrize("terms", TERMS, ids=lambda terms: "-".join(terms) or "no terms")
+@pytest.mark.parametrize("name", FINDS["anthropic_messages"])
+def test_neither_does_what_was_found(name: str, terms: dict[str, Any]) -> None:
+    _breaks_none(FINDS["anthropic_messages"][name], terms)
+
+
+def _breaks_none(messages: list[Any], terms: dict[str, Any]) -> None:
     before = copy.deepcopy(messages)
     mended = WIRE.mend(messages, Terms(**terms))
     assert lost_json(messages) == lost_json(before)

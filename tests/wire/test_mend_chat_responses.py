@@ -13,9 +13,10 @@ from tenure.core.legal import Terms
 from tenure.core.message import JsonObject
 from tenure.testing import chat_rules, responses_rules
 from tenure.testing.refusal import Asked, Ledger, Refusal, Rules
-from tenure.wire.detect import AnyWire
+from tenure.wire.detect import WIRES, AnyWire
 from tests.formats import any_wire
 from tests.wire.broken import FOREIGN, TERMS, broken, mended_twice, outgoing, words_of
+from tests.wire.finds import FINDS
 from tests.wire.strategies import conversations
 
 OPENAI = ("openai_chat", "openai_responses")
@@ -64,6 +65,14 @@ def test_a_mended_history_breaks_no_rule_that_has_a_mend(
     left = [v for v in wire.violations(mended.messages, again) if wire.rules[v.rule].mend]
     assert left == []
     assert len(mended.groups) == len(messages)
+
+
+@pytest.mark.parametrize(("wire", "name"), [(w, n) for w in OPENAI for n in FINDS[w]])
+def test_what_was_found_is_mended_once_and_for_all(wire: str, name: str) -> None:
+    once, twice = mended_twice(WIRES[wire], FINDS[wire][name], Terms())
+    left = WIRES[wire].violations(once.messages, Terms(head=once.head))
+    assert [v for v in left if WIRES[wire].rules[v.rule].mend] == []
+    assert twice.mends == []
 
 
 @pytest.mark.fuzz
