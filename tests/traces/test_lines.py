@@ -222,10 +222,14 @@ def test_a_document_over_many_lines_is_one_record() -> None:
     assert (values, damage) == ([{"messages": [1, {"a": 2}]}], {})
 
 
-LONG = st.integers(4_301, 6_500).flatmap(lambda size: st.sampled_from(["9" * size, "-1" + "0" * size]))
+LONG = st.integers(4_301, 6_500).flatmap(
+    lambda size: st.sampled_from(["9" * size, "-1" + "0" * size])
+)
 
 
-@given(st.lists(st.lists(st.sampled_from([1, "9" * 5_000, 2.5]) | LONG, max_size=3), min_size=1), LONG)
+@given(
+    st.lists(st.lists(st.sampled_from([1, "9" * 5_000, 2.5]) | LONG, max_size=3), min_size=1), LONG
+)
 def test_an_integer_too_long_for_python_is_read_as_text_and_told(
     held: list[list[Any]], long: str
 ) -> None:

@@ -88,8 +88,9 @@ class Settings:
 
 def _wrote_long(trace: Trace, thread: Thread | None) -> bool:
     """Whether most of what was written to the cache was written for the long lifetime: by the
-    thread, or by the whole trace where the thread wrote nothing."""
-    for threads in ([thread] if thread else [], trace.threads):
+    thread, where it wrote nothing by the main ones, or by all."""
+    main = [one for one in trace.threads if one.kind == "main"]
+    for threads in ([thread] if thread else [], main, trace.threads):
         usages = [step.usage for one in threads for step in one.steps if step.usage is not None]
         written = sum(usage.cache_write for usage in usages)
         if written:
