@@ -250,9 +250,10 @@ def test_the_lifetime_that_is_priced_is_the_one_asked_for_and_is_said(
     page = tmp_path / "report.html"
     said = " ".join(program("replay", tmp_path, *asked, "--html", page).out.split())
     sets = dict.fromkeys(prices.values())
-    spelled = {(1.25, 300): "5 min (write 1.25)", (2, 3_600): "1 h (write 2)"}
-    spelled[1.25, 90] = "1.5 min (write 1.25)"
-    words = "the prompt cache is priced as kept for " + " or ".join(spelled[one] for one in sets)
+    spelled = {300: "5 min (write 1.25)", 3_600: "1 h (write 2)", 90: "1.5 min (write 1.25)"}
+    words = "the prompt cache is priced as kept for " + " or ".join(
+        spelled[int(time)] for _, time in sets
+    )
     assert words in said
     assert words in page.read_text(encoding="utf-8")
     offered = "1 of these sessions wrote the cache that is kept for an hour" in said

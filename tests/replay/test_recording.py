@@ -4,6 +4,7 @@ the cache lifetime asked for, and what the file lacks is filled in and told."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -227,3 +228,22 @@ def test_a_rewound_conversation_of_a_cut_file_goes_on_from_the_same_beginning() 
     one, two = own_recording_of(trace_of(trunk, branch)).threads
     assert two.beginning_lost
     assert two.transcript.messages[:3] == one.transcript.messages[:3]
+
+
+@pytest.mark.parametrize("shown", [{}, {"usage": Usage(fresh=9)}, {"at": 9.0}, {"request_id": "r"}])
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_first_reply_is_a_request_when_anything_shows_that_a_model_was_called(
+    shown: dict[str, Any], alone: bool
+) -> None:
+    thread = Recorder().say("what can I do for you?").user("mend it").say("done").thread()
+    first, *rest = (replace(step, usage=None, at=None) for step in thread.steps)
+    steps = (replace(first, **shown),) if alone else (replace(first, **shown), *rest)
+    recording = own_recording_of(trace_of(replace(thread, steps=steps)))
+    assert [len(one.replies) for one in recording.threads] == [len(steps) - (not shown)] * (
+        bool(shown) or not alone
+    )
+    for one in recording.threads:
+        assert one.beginning_lost == bool(shown)
+        said = [str(message.data["content"]) for message in one.transcript.messages]
+        assert (LOST_BEGINNING in said[0]) == bool(shown)
+        assert "what can I do" in said[bool(shown)]
