@@ -21,9 +21,11 @@ BEGIN = 1_800_000_000
 
 @dataclass
 class Session:
-    """Writes a session row by row: `user`, `call`, `say`, `compact`, `side`."""
+    """Writes a session row by row: `user`, `call`, `say`, `compact`, `side`. With `hour` all cache
+    writes are those of the longer lifetime."""
 
     model: str = MODEL
+    hour: bool = False
     rows: list[dict[str, Any]] = field(default_factory=list)
     clock: int = BEGIN
     _prompt: int = HIDDEN
@@ -82,12 +84,14 @@ class Session:
 
     def _reply(self, block: dict[str, Any]) -> None:
         read = 0 if self._lost else self._cached
-        usage = {
+        usage: dict[str, Any] = {
             "input_tokens": 2,
             "cache_read_input_tokens": read,
             "cache_creation_input_tokens": self._prompt - read,
             "output_tokens": 50,
         }
+        if self.hour:
+            usage["cache_creation"] = {"ephemeral_1h_input_tokens": self._prompt - read}
         self._cached, self._lost = self._prompt, False
         self._prompt += 50
         message = {
@@ -115,10 +119,10 @@ class Session:
         self._last = uuid
 
 
-def errand() -> Session:
+def errand(*, hour: bool = False) -> Session:
     """Reads a file twice and changes it, searches, uses what an early result alone said."""
     listing = "\n".join(_lines("alpha", 120))
-    session = Session().user("find out why the nightly build broke and fix it")
+    session = Session(hour=hour).user("find out why the nightly build broke and fix it")
     session.call("Read", {"file_path": "src/alpha.py"}, listing)
     session.call("Grep", {"pattern": "nightly"}, "build/nightly_runner.cfg:12: target=omega_v7x\n")
     for number in range(6):

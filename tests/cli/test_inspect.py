@@ -41,6 +41,24 @@ def test_the_bill_is_what_was_reported(program: Program, session: Path) -> None:
     assert bill["output_usd"] == pytest.approx(11 * 50 * 25e-6)
 
 
+@pytest.mark.parametrize("said", ["done", "a long answer about the build " * 200])
+def test_output_that_was_reported_in_part_is_told_once_and_not_billed(
+    program: Program, tmp_path: Path, said: str
+) -> None:
+    path = Session().user("go").say("ok").user("why?").say(said).write(tmp_path / "streamed.jsonl")
+    bill = program("inspect", path, "--json").json["total"]["bill"]
+    partial = len(said) > 1_000
+    assert bill["output"] == 100
+    assert bill["output_usd"] == pytest.approx(100 * 25e-6)
+    missing = bill["partial_output"]
+    assert missing["requests"] == partial
+    assert (missing["tokens"] > 500) == partial
+    assert missing["usd"] == pytest.approx(missing["tokens"] * 25e-6)
+    shown = " ".join(program("inspect", path).out.split())
+    words = "1 of 2 requests report less than half of the output that their replies hold"
+    assert shown.count(words) == partial
+
+
 def test_repeats_old_versions_and_files_are_found(program: Program, session: Path) -> None:
     total = program("inspect", session, "--json").json["total"]
     (repeat,) = total["repeats"]

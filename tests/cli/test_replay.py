@@ -194,11 +194,92 @@ def test_the_recorded_bill_stands_beside_the_simulated_one(program: Program, ses
     assert words in page.read_text(encoding="utf-8")
 
 
+def test_billed_is_the_recorded_usage_in_the_units_of_the_policies(
+    program: Program, tmp_path: Path
+) -> None:
+    errand().write(tmp_path / "five-minutes.jsonl")
+    errand(hour=True).pause(400).user("and?").say("so").write(tmp_path / "hour.jsonl")
+    found = program("replay", tmp_path, "--json").json
+    bills = {
+        one["name"]: one["bill"] for one in program("inspect", tmp_path, "--json").json["sessions"]
+    }
+    for one in found["sessions"]:
+        bill, billed = bills[one["name"]], one["billed"]
+        hour = one["name"] == "hour"
+        assert bill["cache_write_1h"] == (bill["cache_write"] if hour else 0)
+        assert billed["parts"] == {
+            "read": pytest.approx(0.1 * bill["cache_read"]),
+            "written": pytest.approx((2 if hour else 1.25) * bill["cache_write"]),
+            "fresh": pytest.approx(bill["fresh"]),
+            "output": pytest.approx(5 * bill["output"]),
+        }
+        assert (
+            billed["cost"] == one["recorded_cost"] == pytest.approx(sum(billed["parts"].values()))
+        )
+        assert billed["usd"] == one["recorded_usd"] == pytest.approx(bill["usd"])
+        assert (billed["requests"], billed["without_usage"]) == (bill["requests"], 0)
+    for key in ("cost", "usd", "requests"):
+        parts = [one["billed"][key] for one in found["sessions"]]
+        assert found["billed"][key] == pytest.approx(sum(parts))
+
+
+@pytest.mark.parametrize(
+    ("ttl", "prices"),
+    [
+        (None, {"five": (1.25, 300), "hour": (1.25, 300)}),
+        ("5m", {"five": (1.25, 300), "hour": (1.25, 300)}),
+        ("1h", {"five": (2, 3_600), "hour": (2, 3_600)}),
+        ("recorded", {"five": (1.25, 300), "hour": (2, 3_600)}),
+        ("90", {"five": (1.25, 90), "hour": (1.25, 90)}),
+    ],
+)
+def test_the_lifetime_that_is_priced_is_the_one_asked_for_and_is_said(
+    program: Program, tmp_path: Path, ttl: str | None, prices: dict[str, tuple[float, float]]
+) -> None:
+    errand().write(tmp_path / "five.jsonl")
+    errand(hour=True).write(tmp_path / "hour.jsonl")
+    asked = [] if ttl is None else ["--ttl", ttl]
+    found = program("replay", tmp_path, *asked, "--json").json["sessions"]
+    priced = {one["name"]: (one["prices"]["write"], one["prices"]["ttl"]) for one in found}
+    assert priced == prices
+    for one in found:
+        written = one["policies"]["append-only"]["parts"]["written"]
+        assert written == pytest.approx(
+            prices[one["name"]][0] / 1.25 * _written_at_five_minutes(program, tmp_path, one["name"])
+        )
+    page = tmp_path / "report.html"
+    said = " ".join(program("replay", tmp_path, *asked, "--html", page).out.split())
+    sets = dict.fromkeys(prices.values())
+    spelled = {300: "5 min (write 1.25)", 3_600: "1 h (write 2)", 90: "1.5 min (write 1.25)"}
+    words = "the prompt cache is priced as kept for " + " or ".join(
+        spelled[int(time)] for _, time in sets
+    )
+    assert words in said
+    assert words in page.read_text(encoding="utf-8")
+    offered = "1 of these sessions wrote the cache that is kept for an hour" in said
+    assert offered == (ttl not in {"1h", "recorded"})
+
+
+def _written_at_five_minutes(program: Program, folder: Path, name: str) -> float:
+    (one,) = program("replay", folder / f"{name}.jsonl", "--ttl", "5m", "--json").json["sessions"]
+    written: float = one["policies"]["append-only"]["parts"]["written"]
+    return written
+
+
+@pytest.mark.parametrize("ttl", ["soon", "-1", "", "5min", "1H"])
+def test_a_lifetime_that_makes_no_sense_is_answered_by_those_that_do(
+    program: Program, session: Path, ttl: str
+) -> None:
+    ran = program("replay", session, f"--ttl={ttl}")
+    assert (ran.status, ran.out) == (2, "")
+    assert "none of recorded, 5m, 1h and no number of seconds" in ran.err
+
+
 def test_without_recorded_usage_nothing_is_said_of_a_bill(program: Program, tmp_path: Path) -> None:
     waiting = Session().user("hello?").write(tmp_path / "waiting.jsonl")
     assert "billed" not in program("replay", waiting).out
     (one,) = program("replay", waiting, "--json").json["sessions"]
-    assert (one["recorded_usd"], one["recorded_cost"]) == (None, None)
+    assert (one["recorded_usd"], one["recorded_cost"], one["billed"]) == (None, None, None)
 
 
 def test_an_unknown_model_is_priced_as_a_default_that_is_named(

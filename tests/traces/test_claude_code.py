@@ -53,6 +53,70 @@ def test_usage_counts_once_a_reply_however_many_rows_it_has(outputs: list[list[i
     assert used == [max(replied) for replied in outputs]
 
 
+NAMED = {
+    "both": ("id", "requestId"),
+    "message": ("id",),
+    "request": ("requestId",),
+    "neither": (),
+}
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.booleans()),
+        min_size=1,
+        max_size=5,
+    ),
+    st.data(),
+)
+def test_the_rows_of_one_request_are_billed_once_whatever_names_it(
+    requests: list[tuple[list[int], bool]], data: st.DataObject
+) -> None:
+    """Rows name the request by message, by request id, by both or not at all, each row its own way
+    as long as one name is left; a request follows the one before at once, or behind other words."""
+    rows: list[Any] = []
+    parent = None
+    for number, (outputs, said) in enumerate(requests):
+        if said or not rows:
+            rows.append(user(f"u{number}", parent, "go on"))
+            parent = f"u{number}"
+        way = data.draw(st.sampled_from(sorted(NAMED)))
+        for place, output in enumerate(outputs):
+            uuid = f"{number}.{place}"
+            used = usage(output, fresh=100 + number)
+            row = reply(
+                uuid, parent, f"msg_{number}", text(uuid), usage=used, requestId=f"r{number}"
+            )
+            own = data.draw(st.sampled_from(["both", "request"])) if way == "both" else way
+            if "id" not in NAMED[own]:
+                row["message"]["id"] = data.draw(st.sampled_from([None, "", 7]))
+            if "requestId" not in NAMED[own]:
+                del row["requestId"]
+            rows.append(row)
+            parent = uuid
+    trace = trace_of(rows)
+    steps = [step for thread in trace.threads for step in thread.steps]
+    found = [(step.usage.fresh, step.usage.output) for step in steps if step.usage]
+    assert found == [(100 + n, max(outputs)) for n, (outputs, _) in enumerate(requests)]
+    assert [len(step.reply[0].data["content"]) for step in steps] == [len(o) for o, _ in requests]
+
+
+def test_two_messages_under_one_request_id_are_two_replies() -> None:
+    rows = [user("u", None, "go")]
+    rows += [reply(n, "u", f"msg_{n}", text(n), requestId="r") for n in ("a", "b", "a2")]
+    rows[-1]["message"]["id"] = "msg_a"
+    trace = trace_of(rows)
+    assert sorted(s.request_id for t in trace.threads for s in t.steps) == ["msg_a", "msg_b"]
+
+
+def test_rows_that_name_no_request_are_two_when_something_was_said_between_them() -> None:
+    rows = [user("u", None, "go")]
+    for parent, uuid in (("u", "a"), ("w", "b")):
+        row = reply(uuid, parent, "", text(uuid))
+        rows += [row, user("w", "a", "and?")] if uuid == "a" else [row]
+    assert [len(thread.steps) for thread in trace_of(rows).threads] == [2]
+
+
 def test_sub_agents_and_compactions_are_threads_and_strange_rows_are_counted() -> None:
     trace = trace_of(rows_of("138"))
     first, second, side = trace.threads

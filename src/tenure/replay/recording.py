@@ -15,6 +15,8 @@ What the recording leaves open is filled in, the same way for every policy:
 - *A lost beginning.* The first request of a file that was cut at the front, or of a compaction whose
   summary was not kept, has no message, and no provider takes such a request: a message that says so
   is put in, and what the request reported beyond it counts as hidden text, of that thread alone.
+- *A greeting.* A reply that comes first, and of which no usage, time or id says that a model was called,
+  stood in the first request.
 """
 
 from __future__ import annotations
@@ -88,8 +90,9 @@ class Settings:
 
 def _wrote_long(trace: Trace, thread: Thread | None) -> bool:
     """Whether most of what was written to the cache was written for the long lifetime: by the
-    thread, or by the whole trace where the thread wrote nothing."""
-    for threads in ([thread] if thread else [], trace.threads):
+    thread, where it wrote nothing by the main ones, or by all."""
+    main = [one for one in trace.threads if one.kind == "main"]
+    for threads in ([thread] if thread else [], main, trace.threads):
         usages = [step.usage for one in threads for step in one.steps if step.usage is not None]
         written = sum(usage.cache_write for usage in usages)
         if written:
@@ -156,7 +159,8 @@ def prepare(
     trace: Trace, settings: Settings, wire: SessionWire, counter_for: CounterFor
 ) -> Recording:
     """The recording of a trace. `wire` is the spelling that `trace.wire` names."""
-    answered = [thread for thread in trace.threads if thread.steps]
+    greeted = map(_without_greeting, trace.threads)
+    answered = [thread for thread in greeted if thread.steps]
     repaired = [_complete(thread, wire) for thread in answered]
     plain = _plain_sizes([settings.model_of(trace, one) for one in repaired], wire, counter_for)
     pairs = zip(repaired, plain, strict=True)
@@ -209,9 +213,27 @@ def _complete(thread: Thread, wire: SessionWire) -> Thread:
     return replace(thread, steps=tuple(steps))
 
 
+def _without_greeting(thread: Thread) -> Thread:
+    """The thread with a first reply that nobody asked a model for among the first arrivals."""
+    if not thread.steps or thread.steps[0].arrivals or _is_call(thread.steps[0]):
+        return thread
+    greeting, *rest = thread.steps
+    if rest:
+        rest[0] = replace(rest[0], arrivals=(*greeting.reply, *rest[0].arrivals))
+        return replace(thread, steps=tuple(rest))
+    return replace(thread, steps=(), tail=(*greeting.reply, *thread.tail))
+
+
+def _is_call(step: Step) -> bool:
+    """Whether the file shows that a model was called, rather than that a conversation held this."""
+    return step.usage is not None or step.at is not None or bool(step.request_id)
+
+
 def _begins_with_a_reply(thread: Thread) -> bool:
     """Whether the first request has no message, or begins with what the model had said. A provider
     may keep a reply as the first message of what a compaction leaves."""
+    if not _is_call(thread.steps[0]):
+        return False
     arrivals = thread.steps[0].arrivals
     said = arrivals and arrivals[0].origin is Origin.ASSISTANT and not thread.after_compaction
     return not arrivals or bool(said)
