@@ -35,6 +35,8 @@ class CommonLaws:
     bytes_of: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
     batches: int = 0
+    # The bytes of the last request, as they were then: its view grows with the session.
+    last: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.table.watched.look = self.look_at_decision
@@ -93,7 +95,8 @@ class CommonLaws:
             assert any(e.targets == went.targets and e.reason.when == "forced" for e in edits)
         self.edits = edits
         made: dict[str, list[bytes]] = {}
-        for entry, raw in zip(outgoing.view.entries, raws(outgoing), strict=True):
+        self.last = raws(outgoing)
+        for entry, raw in zip(outgoing.view.entries, self.last, strict=True):
             name = repr((entry.sources, [(e.handle, e.reason.when) for e in entry.edits]))
             made.setdefault(name, []).append(raw)
         for name, known in self.bytes_of.items():
