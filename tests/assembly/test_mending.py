@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tenure import Options, Session
+from tenure.core.edit import Drop, Reason, Span
 from tenure.core.message import JsonObject
+from tenure.core.record import PlanChanged
 from tenure.errors import RecallError
 from tenure.storage.in_memory import InMemoryStore
 from tenure.testing import Call, ModelServer, Reply
@@ -153,6 +155,32 @@ def test_every_word_of_a_broken_history_leaves_or_is_kept_under_a_handle(
             assert word in said or word in kept
     with pytest.raises(RecallError):
         session.recall("r-0000000000")
+
+
+@ANY_API
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_mend_took_away_is_found_after_its_copy_gave_way_to_another(
+    api: Api, kind: str
+) -> None:
+    store = InMemoryStore()
+    session = session_of(api, histories(api)[kind], store=store, name="s")
+    session.request()
+    handles = [kept.handle for kept in session.explain().mends if kept.handle]
+    known = {handle: session.recall(handle) for handle in handles}
+    assert known or kind != "half an emoji and a NUL"
+    session.cancel()
+    machine = session._machine
+    # Nothing of the mended messages is in the next copy.
+    gone = Drop((Span("m0", f"m{len(machine.transcript) - 1}"),), Reason("test", "all of it"))
+    record = PlanChanged((gone,), (), 1.0)
+    store.append(machine.scope, "s", [record], expected=machine.length)
+    machine.load([record])
+    session.user("and now?")
+    session.request()
+    assert not session.explain().mends
+    assert {handle: session.recall(handle) for handle in known} == known
+    resumed = Session.resume("s", api.options(store=store))
+    assert {handle: resumed.recall(handle) for handle in known} == known
 
 
 @ANY_API

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,6 +73,38 @@ def test_a_fork_stands_on_its_own_log(wire: str, events: list[Event], window: in
     again.explain()
     assert meter.resident(machine.plan) == other.resident(again.plan)
     assert meter.bound(machine.transcript) == other.bound(again.transcript)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@FEW
+@given(
+    events=sessions(most_steps=8),
+    window=st.sampled_from([4_000, 8_000]),
+    share=st.floats(0, 1),
+    undone=st.sets(st.integers(0, 20)),
+)
+def test_what_was_undone_stays_undone_in_a_fork_and_its_handles_stay_good(
+    wire: str, events: list[Event], window: int, share: float, undone: set[int]
+) -> None:
+    table = Table(wire, window)
+    table.play(events, lambda _: None)
+    parent = table.machine
+    if parent.outgoing is not None:
+        table.run(parent.cancel(table.now))
+    length = int(len(parent.transcript) * share)
+    back = [e for n, e in enumerate(parent.plan.edits) if n in undone]
+    table.run(parent.undo(back, table.now))
+    forked(table, length)
+    again = SessionMachine(table.parts(), "fork")
+    again.load(table.store.read(parent.scope, "fork"))
+    placed, _ = rebase(back, parent.transcript, length)
+    assert {key for edit in placed for key in edit.targets} <= again.restored <= parent.restored
+    assert again.plan.edits == tuple(
+        replace(e, reason=replace(e.reason, price=0.0))
+        for e in rebase(parent.plan, parent.transcript, length)[0]
+    )
+    for edit in placed:
+        assert again.fetch(edit.handle) == parent.fetch(edit.handle)
 
 
 def test_the_edits_that_could_not_be_placed_are_listed() -> None:

@@ -97,12 +97,11 @@ def test_an_edit_that_is_not_in_the_plan_cant_be_taken_out() -> None:
         Plan().without(Drop(("a",), WHY))
 
 
-def test_edits_are_found_by_key_by_handle_and_by_place() -> None:
+def test_edits_are_found_by_key_and_by_place() -> None:
     drop = Drop(("a", "b"), WHY, handle="h1")
     inserts = [Insert("m1", NOTE, Reason("p", w)) for w in ("first", "second")]
     plan = Plan([drop, *inserts])
     assert plan.by_key == {"a": drop, "b": drop}
-    assert plan.by_handle == {"h1": drop}
     assert plan.inserts == {"m1": tuple(inserts)}
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.core import recall
+from tenure.core.edit import Drop
 from tenure.core.protocols import ToolCall
 from tenure.core.recall import select
-from tenure.core.record import Recalled, Started
+from tenure.core.record import PlanChanged, Recalled, Started
 from tenure.core.session import SessionMachine
 from tenure.errors import RecallError
 from tenure.testing.strategies import Result, Step
@@ -142,6 +144,25 @@ def test_what_cant_be_recalled_is_answered_with_words(
     assert is_error or "error" in text.lower()
     assert table.machine.ledger.refetched == before
     assert not [r for r in table.store.read(table.machine.scope, "s") if isinstance(r, Recalled)]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_handle_outlives_its_edit(wire: str) -> None:
+    """Undone, given way to another edit, or ignored by the provider: the model may have noted it."""
+    table, handle, original = evicted(wire)
+    machine = table.machine
+    (edit,) = (e for e in machine.plan.edits if e.handle == handle)
+    table.run(machine.cancel(table.now))
+    table.run(machine.undo([edit], table.now))
+    assert edit not in machine.plan.edits
+    assert machine.fetch(handle) == original
+    table.request()
+    assert asks(table, {"handle": handle})[0] == (original, False)
+    other = Drop(edit.targets, replace(edit.reason), "t-another")
+    table.run(machine.commit(PlanChanged((other,), (), table.now)))
+    table.run(machine.commit(PlanChanged((), (other,), table.now, ignored=True)))
+    assert machine.fetch("t-another") == machine.fetch(handle) == original
+    assert table.resumed().fetch("t-another") == original
 
 
 def test_another_sessions_handle_does_not_resolve() -> None:

@@ -102,6 +102,10 @@ class SessionFold:
         self.scope = scope
         self.transcript = Transcript(parts.wire)
         self.plan = Plan()
+        # How the plan came to be, and the last edit of each handle ever given: it stays good when
+        # the edit is undone or gives way to another, because the model may have noted it.
+        self.changes: list[PlanChanged] = []
+        self.handles: dict[str, Edit] = {}
         self.budget = parts.budget
         self.ledger = Ledger()
         self.steps: list[int] = []
@@ -163,6 +167,8 @@ class SessionFold:
     def _change_plan(self, record: PlanChanged) -> None:
         self._sync()
         self._asked = None
+        self.changes.append(record)
+        self.handles |= {edit.handle: edit for edit in record.added if edit.handle}
         self._delegates = self._delegates and not record.ignored
         if record.removed:
             self.plan = self.plan.without(*record.removed)

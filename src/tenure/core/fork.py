@@ -6,12 +6,12 @@ byte for byte, so that its prompt cache stays warm. What could not be placed is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tenure.core.command import Flow
 from tenure.core.edit import Delegated, Edit, Insert, Span
 from tenure.core.fold import Parts
-from tenure.core.plan import Plan
 from tenure.core.record import Appended, Cancelled, PlanChanged, Record, Requested, Started
 from tenure.core.session import SessionMachine
 from tenure.core.transcript import Transcript
@@ -23,23 +23,22 @@ def fork(
     """A session that shares the parent's first `length` messages, and the edits left behind.
 
     `parts` must be fresh (a policy and a meter serve one session). The rewrite prices of the
-    inherited edits were paid by the parent, so they count as 0 here.
+    inherited edits were paid by the parent, so they count as 0 here. Edits that left the parent's
+    plan come along as well, so that what was undone stays and their handles stay good.
     """
     machine = SessionMachine(parts, name, parent.scope)
-    kept, left = rebase(parent.plan, parent.transcript, length)
+    _, left = rebase(parent.plan, parent.transcript, length)
     records: list[Record] = [
         Started(parts.wire.name, str(parent.head.get("model", "")), parent.head, parent.nonce, at)
     ]
     records += _history(parent, length, at)
-    if kept:
-        records.append(PlanChanged(tuple(map(_paid, kept)), (), at))
+    records += _changes(parent, length, at)
     yield from machine.commit(*records)
-    machine.restored = frozenset(key for key in parent.restored if key in machine.transcript)
     return machine, left
 
 
 def rebase(
-    plan: Plan, transcript: Transcript, length: int
+    plan: Iterable[Edit], transcript: Transcript, length: int
 ) -> tuple[tuple[Edit, ...], tuple[Edit, ...]]:
     """The edits whose targets all lie in the first `length` messages, and the others."""
     shared = {e: _shared(e, transcript, length) for e in plan}
@@ -75,6 +74,19 @@ def _shared(edit: Edit, transcript: Transcript, length: int) -> Edit:
     )
     # Without an end of its own it ends at the last of them.
     return replace(edit, targets=targets, along=along, upto="", reason=reason)
+
+
+def _changes(parent: SessionMachine, length: int, at: float) -> list[PlanChanged]:
+    """How the shared part of the plan came to be."""
+    changes: list[PlanChanged] = []
+    for change in parent.changes:
+        added, removed = (
+            tuple(map(_paid, rebase(edits, parent.transcript, length)[0]))
+            for edits in (change.added, change.removed)
+        )
+        if added or removed or change.ignored:
+            changes.append(PlanChanged(added, removed, at, change.ignored))
+    return changes
 
 
 def _history(parent: SessionMachine, length: int, at: float) -> list[Record]:

@@ -109,6 +109,8 @@ class Mender:
         self._entries: list[Entry] = []
         self._copy = Copy(terms.head, [], [])
         self._sent = _Sent(None, 0, self._entries, self._copy)
+        # What mends of copies that left took away: their handles outlive the copies.
+        self._lost: dict[str, bytes] = {}
 
     @property
     def mends(self) -> tuple[Kept, ...]:
@@ -142,11 +144,15 @@ class Mender:
 
     def sent(self) -> None:
         """Takes note that the last copy leaves: later copies begin with it."""
+        known = self._sent.copy.mends
         self._sent = _Sent(self._view, len(self._entries), self._entries, self._copy)
+        if self.mends is not known:
+            self._lost |= {kept.handle: kept.mend.lost for kept in self.mends if kept.handle}
 
     def lost(self, handle: str) -> bytes | None:
         """The JSON text of what a mend took away; None when it is not one of its handles."""
-        return next((kept.mend.lost for kept in self.mends if kept.handle == handle), None)
+        fresh = (kept.mend.lost for kept in self.mends if kept.handle == handle)
+        return self._lost.get(handle) or next(fresh, None)
 
     def _mend(self) -> None:
         old = self._copy

@@ -119,11 +119,6 @@ class Plan:
         """The keys of the blocks that are left out of the view."""
         return frozenset(k for k, e in self.by_key.items() if isinstance(e, Drop))
 
-    @cached_property
-    def by_handle(self) -> Mapping[str, Edit]:
-        """The edit each handle belongs to."""
-        return {e.handle: e for e in self.edits if e.handle}
-
     def covered(self, index: int) -> bool:
         """True when message number `index` lies inside a span, so its block edits do not show."""
         return any(first <= index <= last for first, last, _ in self.spans)

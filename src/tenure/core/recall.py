@@ -7,12 +7,11 @@ whole, by line range or by pattern, never a summary of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from tenure.core.edit import Delegated, Edit, Span
 from tenure.core.message import Block, BlockKind, JsonObject, json_bytes
-from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
 from tenure.errors import RecallError
 
@@ -42,13 +41,16 @@ _MOST_REPEATS = 2
 # How much of a call's arguments names its result.
 _NAME_CHARACTERS = 80
 
+Handles: TypeAlias = Mapping[str, Edit]
+"""The edit of each handle that a session ever gave."""
 
-def original(transcript: Transcript, plan: Plan, handle: str) -> str:
+
+def original(transcript: Transcript, handles: Handles, handle: str) -> str:
     """The whole original behind a handle, its pictures and documents as JSON after the text.
 
     RecallError when the session has no such handle.
     """
-    edit, number = _found(plan, handle)
+    edit, number = _found(handles, handle)
     blocks = _blocks(transcript, edit, number)
     media = (json_bytes(part).decode() for b in blocks for part in b.media)
     return "\n".join([_text(transcript, edit, blocks, number), *media])
@@ -80,13 +82,13 @@ def _name(transcript: Transcript, edit: Edit, block: Block, number: int) -> str:
     return f"{edit.handle}.{number}: {what}"
 
 
-def _found(plan: Plan, handle: str) -> tuple[Edit, int]:
+def _found(handles: Handles, handle: str) -> tuple[Edit, int]:
     """The edit of a handle, and which of its blocks: `t-4f9c21ab.3` is the third that a clearing by
     the provider took; 0 for all."""
     name, _, digits = handle.partition(".")
-    edit = plan.by_handle.get(name)
+    edit = handles.get(name)
     if not digits or not isinstance(edit, Delegated):
-        return _edit(plan, handle), 0
+        return _edit(handles, handle), 0
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else 0
     if not 1 <= number <= len(edit.cleared):
         raise RecallError(
@@ -96,8 +98,8 @@ def _found(plan: Plan, handle: str) -> tuple[Edit, int]:
     return edit, number
 
 
-def _edit(plan: Plan, handle: str) -> Edit:
-    edit = plan.by_handle.get(handle)
+def _edit(handles: Handles, handle: str) -> Edit:
+    edit = handles.get(handle)
     if edit is None:
         raise RecallError(
             f"no removed text has the handle {handle!r}; use a handle from a marker in this "
@@ -171,7 +173,7 @@ def _searcher(pattern: str) -> Callable[[str], bool]:
 
 def answer(
     transcript: Transcript,
-    plan: Plan,
+    handles: Handles,
     arguments: Any,
     lost: Callable[[str], bytes | None] = lambda _: None,
 ) -> str | list[JsonObject]:
@@ -186,7 +188,7 @@ def answer(
     gone = lost(handle)
     if gone is not None:
         return select(gone.decode(), lines=lines, pattern=pattern)
-    edit, number = _found(plan, handle)
+    edit, number = _found(handles, handle)
     blocks = _blocks(transcript, edit, number)
     if isinstance(edit, Delegated) and len(blocks) > 1 and not (number or lines or pattern):
         return _list(transcript, edit, blocks)

@@ -141,7 +141,7 @@ class SessionMachine(SessionFold):
         """The original behind a handle, for a person; raises RecallError."""
         lost = self._mender.lost(handle)
         if lost is None:
-            text = recall.original(self.transcript, self.plan, handle)
+            text = recall.original(self.transcript, self.handles, handle)
         else:
             text = lost.decode()
         return recall.select(text, lines=lines, pattern=pattern)
@@ -375,7 +375,7 @@ class SessionMachine(SessionFold):
 
     def _answer(self, call: ToolCall) -> tuple[Any, bool, float]:
         try:
-            content = recall.answer(self.transcript, self.plan, call.input, self._mender.lost)
+            content = recall.answer(self.transcript, self.handles, call.input, self._mender.lost)
         except RecallError as error:
             return str(error), True, 0.0
         meter, profile = self.parts.meter, self.parts.profile
