@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.delegation import confirmed, ignored, wanted
+from tenure.core.delegation import ToolUses, confirmed, ignored, tool_uses, wanted
 from tenure.core.edit import Delegated, Drop, Reason, Replace
 from tenure.core.message import Block, BlockKind, Message
 from tenure.core.plan import Plan
@@ -16,6 +16,7 @@ from tenure.core.server_edit import Applied
 from tenure.core.transcript import Transcript
 from tenure.core.view import apply
 from tenure.wire.detect import wire_for
+from tests.effort import seconds_of
 
 CLEAR = "clear_tool_uses_20250919"
 WIRE = wire_for("anthropic_messages")
@@ -56,6 +57,54 @@ def test_what_is_kept_grows_with_the_session_so_that_the_same_results_stay_clear
     (later,) = wanted(plan, conversation(calls + more))
     assert now.tool_uses - now.keep == later.tool_uses - later.keep == cleared
     assert (now.tool_uses, later.tool_uses) == (calls, calls + more)
+
+
+@given(
+    steps=st.lists(
+        st.sampled_from(["call", "answer", "late", "words", "ask", "plan"]), min_size=1, max_size=40
+    )
+)
+def test_tool_uses_that_grow_are_those_from_scratch(steps: list[str]) -> None:
+    transcript, plan, known = conversation(1), Plan([clearing(1)]), ToolUses()
+    calls = 0
+    for step in steps:
+        match step:
+            case "call":
+                calls += 1
+                call = {"type": "tool_use", "id": f"n{calls}", "name": "read", "input": {}}
+                _say(transcript, {"role": "assistant", "content": [call]})
+            case "answer" | "late":
+                number = calls if step == "answer" else 1
+                result = {"type": "tool_result", "tool_use_id": f"n{number}", "content": "text"}
+                _say(transcript, {"role": "user", "content": [result]})
+            case "words":
+                _say(transcript, {"role": "user", "content": "go on"})
+            case "plan":
+                free = [b for b in transcript.all_blocks() if b.kind is BlockKind.TOOL_RESULT]
+                free = [b for b in free if b.key not in plan.by_key]
+                if free:
+                    plan = plan.add(Drop((free[-1].key,), Reason("test", "gone")))
+        if step == "ask":
+            assert known.update(plan, transcript).results == tool_uses(plan, transcript)
+    assert wanted(plan, transcript, known) == wanted(plan, transcript)
+
+
+def test_one_more_call_costs_the_same_in_a_long_session() -> None:
+    def cost(calls: int) -> float:
+        transcript, plan, known = conversation(calls), Plan([clearing(3)]), ToolUses()
+        known.update(plan, transcript)
+
+        def more() -> None:
+            for n in range(300):
+                call = {"type": "tool_use", "id": f"m{n}", "name": "read", "input": {}}
+                _say(transcript, {"role": "assistant", "content": [call]})
+                result = {"type": "tool_result", "tool_use_id": f"m{n}", "content": "text"}
+                _say(transcript, {"role": "user", "content": [result]})
+                known.update(plan, transcript)
+
+        return seconds_of(more)
+
+    assert cost(8_000) < 4 * cost(400) + 0.05
 
 
 def test_results_that_left_the_view_are_not_counted() -> None:

@@ -10,43 +10,68 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tenure.core.edit import Delegated, Drop
-from tenure.core.message import Block, BlockKind
+from tenure.core.message import Block
 from tenure.core.plan import Plan
 from tenure.core.server_edit import CLEAR_RESULTS, DROP_THINKING, Applied, Wanted
 from tenure.core.transcript import Transcript
 
 
-def tool_uses(plan: Plan, transcript: Transcript) -> list[Block | None]:
+class ToolUses:
     """The result of each tool call in the view, in the order of the calls; None where it has none
-    there (the copy that leaves may say so in a result of its own, which is counted as well)."""
-    found: list[Block | None] = []
-    for call in transcript.all_blocks():
-        if call.kind is BlockKind.TOOL_CALL and _shows(plan, call):
+    there (the copy that leaves may say so in a result of its own, which is counted as well).
+
+    Under one plan it grows with the transcript and costs only what is new.
+    """
+
+    def __init__(self) -> None:
+        self.results: list[Block | None] = []
+        # The number of each result in that list, by its key.
+        self.place: dict[str, int] = {}
+        self._plan: Plan | None = None
+        self._seen = 0
+        # Calls in the view that have no result yet, by their number in the list.
+        self._open: dict[int, Block] = {}
+
+    def update(self, plan: Plan, transcript: Transcript) -> ToolUses:
+        """These of the view now."""
+        if plan is not self._plan:
+            self.results, self.place, self._open = [], {}, {}
+            self._plan, self._seen = plan, 0
+        for call in transcript.tool_calls[self._seen :]:
+            if _shows(plan, call):
+                self._open[len(self.results)] = call
+                self.results.append(None)
+        self._seen = len(transcript.tool_calls)
+        for number, call in [*self._open.items()]:
             result = transcript.partner(call)
-            found.append(result if result and _shows(plan, result) else None)
-    return found
+            if result is not None:
+                del self._open[number]
+                if _shows(plan, result):
+                    self.results[number] = result
+                    self.place[result.key] = number
+        return self
+
+
+def tool_uses(plan: Plan, transcript: Transcript) -> list[Block | None]:
+    """`ToolUses` of a view, from scratch."""
+    return ToolUses().update(plan, transcript).results
 
 
 def _shows(plan: Plan, block: Block) -> bool:
     return not plan.covered(block.index) and not isinstance(plan.by_key.get(block.key), Drop)
 
 
-def wanted(plan: Plan, transcript: Transcript) -> tuple[Wanted, ...]:
-    """The server edits that the request under this plan asks for."""
-    if not plan.delegated:
-        return ()
-    place: dict[str, int] | None = None
-    count = 0
+def wanted(plan: Plan, transcript: Transcript, known: ToolUses | None = None) -> tuple[Wanted, ...]:
+    """The server edits that the request under this plan asks for; `known` saves work."""
     found: list[Wanted] = []
     for edit in plan.delegated:
         if edit.edit == DROP_THINKING:
             found.append(Wanted(edit.edit, edit.options))
             continue
-        if place is None:
-            uses = tool_uses(plan, transcript)
-            count, place = len(uses), {b.key: at for at, b in enumerate(uses) if b}
-        ends = (edit.upto,) if edit.upto in place else edit.cleared
-        last = max((place.get(key, -1) for key in ends), default=-1)
+        uses = (known or ToolUses()).update(plan, transcript)
+        ends = (edit.upto,) if edit.upto in uses.place else edit.cleared
+        last = max((uses.place.get(key, -1) for key in ends), default=-1)
+        count = len(uses.results)
         found.append(Wanted(edit.edit, edit.options, count, count - last - 1))
     return tuple(found)
 

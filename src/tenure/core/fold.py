@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tenure.core import delegation
 from tenure.core.budget import Budget
+from tenure.core.delegation import ToolUses
 from tenure.core.edit import Delegated, Edit
 from tenure.core.legal import Terms
 from tenure.core.lifetime import CacheCosts, Lifetime
@@ -120,6 +121,7 @@ class SessionFold:
         self._view = View(self.plan, [], 0)
         self._draft: View | None = None
         self._delegates = parts.delegates
+        self._tool_uses = ToolUses()
         self._mender = Mender(parts.wire, parts.terms)
         self._marks = Marks()
         self._lifetime = Lifetime(parts.costs) if parts.costs else None
@@ -238,7 +240,7 @@ class SessionFold:
         marks = self._marks.places(self._view)
         copy = self._mender.update(self._view)
         self._mender.sent()
-        wanted = delegation.wanted(self.plan, self.transcript)
+        wanted = delegation.wanted(self.plan, self.transcript, self._tool_uses)
         self.outgoing = Outgoing(
             self._view,
             record.tokens,

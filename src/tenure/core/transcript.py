@@ -23,6 +23,7 @@ class Transcript:
         self.messages: list[Message] = []
         self.blocks: list[tuple[Block, ...]] = []
         self.user_turns: list[int] = []
+        self.tool_calls: list[Block] = []
         # Calls that wait for a result, by block key in their order, and which of them have an id.
         self.open_calls: dict[str, Block] = {}
         self._open_ids: dict[str, deque[Block]] = {}
@@ -111,6 +112,8 @@ class Transcript:
 
     def _register(self, block: Block, lens: Lens) -> Block:
         self._by_key[block.key] = block
+        if block.kind is BlockKind.TOOL_CALL:
+            self.tool_calls.append(block)
         if not lens.paired:
             return block
         if block.kind is BlockKind.TOOL_CALL:
