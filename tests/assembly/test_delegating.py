@@ -12,7 +12,7 @@ import pytest
 from tenure import AsyncSession, Session
 from tenure.core.edit import Delegated, Drop, Insert, Replace
 from tenure.storage.in_memory import InMemoryStore
-from tenure.testing import Call, ModelServer, Reply
+from tenure.testing import Call, Failure, ModelServer, Reply
 from tests.assembly.apis import ANTHROPIC, answers, errand
 from tests.assembly.test_loop import run, run_async
 
@@ -235,6 +235,92 @@ def test_a_gateway_that_ignores_the_edits_is_noticed_and_the_session_edits_itsel
         assert "did not clear" in str(session.explain())
         assert not any(isinstance(e, Delegated) for e in session.explain().edits)
         assert any(isinstance(e, Replace) for e in session.explain().edits)
+
+
+def refusing(body: Any, step: int) -> Reply | Failure:
+    """A host of the API that does not know the parameter."""
+    if "context_management" in body:
+        return Failure(400, "context_management: Extra inputs are not permitted")
+    done = step >= STEPS + 5
+    call = Call("read", {"path": f"src/file_{step}.py"})
+    return Reply(text="done") if done else Reply(thinking=THOUGHT, calls=[call])
+
+
+def test_a_host_that_refuses_to_clear_is_told_so_and_the_session_edits_itself() -> None:
+    refused = 0
+    store = InMemoryStore()
+    with (
+        ModelServer(refusing, preserved_thinking=True) as server,
+        ANTHROPIC.client(server.url) as client,
+    ):
+        session = session_of(store=store, name="s")
+        session.user("go")
+        while True:
+            try:
+                session.reply(ANTHROPIC.create(client, session.request()))
+            except anthropic.BadRequestError:
+                refused += 1
+                session.cancel(delegate=False)
+                continue
+            if not session.calls:
+                break
+            session.results(answers(session.calls))
+    assert refused == 1
+    edits = session.explain().edits
+    assert not any(isinstance(e, Delegated) for e in edits)
+    assert any(isinstance(e, Replace) for e in edits)
+    assert "edits itself" in str(session.explain())
+    # Whoever resumes it does not ask again, and the handle that the model was told is good.
+    resumed = Session.resume("s", ANTHROPIC.options(window=WINDOW, store=store))
+    resumed.user("and now?")
+    assert "context_management" not in resumed.request().get("extra_body", {})
+    (told,) = (e for e in edits if isinstance(e, Insert))
+    assert "file_" in resumed.recall(told.reason.about.removeprefix("note of "))
+
+
+def test_an_async_session_can_stop_asking_as_well() -> None:
+    async def play() -> AsyncSession:
+        with ModelServer(refusing, preserved_thinking=True) as server:
+            client = ANTHROPIC.async_client(server.url)
+            session = AsyncSession(
+                ANTHROPIC.model,
+                max_tokens=2_000,
+                tools=[ANTHROPIC.tool],
+                options=ANTHROPIC.options(window=WINDOW),
+            )
+            await session.user("go")
+            for _ in range(2 * STEPS):
+                try:
+                    await session.reply(await ANTHROPIC.create(client, await session.request()))
+                except anthropic.BadRequestError:
+                    await session.cancel(delegate=False)
+                    continue
+                if not session.calls:
+                    break
+                await session.results(answers(session.calls))
+            await client.close()
+        return session
+
+    session = asyncio.run(play())
+    assert "edits itself" in str(session.explain())
+    assert any(isinstance(e, Replace) for e in session.explain().edits)
+
+
+def test_resumed_where_the_provider_is_not_to_be_asked_the_session_edits_itself() -> None:
+    store = InMemoryStore()
+    with ModelServer(
+        [*errand(STEPS, thinking=THOUGHT), Reply("ok")], preserved_thinking=True
+    ) as server:
+        session = session_of(store=store, name="s")
+        run(ANTHROPIC, server, session)
+        assert any(isinstance(e, Delegated) for e in session.explain().edits)
+        resumed = Session.resume("s", ANTHROPIC.options(window=WINDOW, store=store, delegate=False))
+        resumed.user("and now?")
+        request = resumed.request()
+        assert "context_management" not in request.get("extra_body", {})
+        with ANTHROPIC.client(server.url) as client:
+            resumed.reply(ANTHROPIC.create(client, request))
+        assert not any(isinstance(e, Delegated) for e in resumed.explain().edits)
 
 
 def test_what_the_provider_cleared_can_be_taken_back_and_stays_back() -> None:

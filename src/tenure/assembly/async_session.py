@@ -113,9 +113,10 @@ class AsyncSession:
         """Takes edits back."""
         await self._run(self._machine.undo(edits, self._now()))
 
-    async def cancel(self) -> None:
-        """Gives up the open request, and the calls that wait."""
-        await self._run(self._machine.cancel(self._now()))
+    async def cancel(self, *, delegate: bool = True) -> None:
+        """Gives up the open request, and the calls that wait; `delegate=False` also the clearing on
+        the provider's side."""
+        await self._run(self._machine.cancel(self._now(), delegate=delegate))
 
     def explain(self) -> Explanation:
         """What was left out, why, what it saved, and how to get it back."""

@@ -121,9 +121,13 @@ class Session:
         """Takes edits back: their originals return to the view and stay."""
         self._run(self._machine.undo(edits, self._now()))
 
-    def cancel(self) -> None:
-        """Gives up the open request, and the calls that wait, e.g. when the user broke in."""
-        self._run(self._machine.cancel(self._now()))
+    def cancel(self, *, delegate: bool = True) -> None:
+        """Gives up the open request, and the calls that wait, e.g. when the user broke in.
+
+        `delegate=False` also ends the clearing on the provider's side, for good: for a host that
+        refuses a request because of it.
+        """
+        self._run(self._machine.cancel(self._now(), delegate=delegate))
 
     def explain(self) -> Explanation:
         """What was left out, why, what it saved, and how to get it back."""

@@ -42,7 +42,7 @@ class Appended:
 @dataclass(frozen=True, slots=True)
 class PlanChanged:
     """Edits joined or left the plan; `ignored`: the removed ones were asked of the provider, which
-    did not make them."""
+    did not make them, and it is not asked again."""
 
     added: tuple[Edit, ...]
     removed: tuple[Edit, ...]

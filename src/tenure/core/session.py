@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tenure.core import delegation, recall, refusals
 from tenure.core.command import CountExactly, Flow, SaveRecords, Uncounted
-from tenure.core.edit import Edit, Weighed
+from tenure.core.edit import Delegated, Edit, Weighed
 from tenure.core.explain import Explanation, Occupancy
 from tenure.core.fold import Opening, Outgoing, SessionFold
 from tenure.core.message import JsonObject, Message, Origin
@@ -31,7 +31,7 @@ from tenure.core.record import (
     Requested,
     Started,
 )
-from tenure.core.server_edit import Applied
+from tenure.core.server_edit import CLEAR_RESULTS, Applied
 from tenure.core.usage import Usage
 from tenure.errors import RecallError, RequestError, SessionError, UpstreamError
 
@@ -173,6 +173,9 @@ class SessionMachine(SessionFold):
         if self.outgoing is not None:
             return self.outgoing
         refusals.unready(self.transcript)
+        if not self._delegates and self._cleared_there():
+            # Resumed where the provider is not to be asked.
+            yield from self.commit(PlanChanged((), self._cleared_there(), at, ignored=True))
         yield from self._say_late(at)
         asked = self._asked
         if asked and asked.length == len(self.transcript) and asked.tokens <= self.budget.most:
@@ -276,9 +279,15 @@ class SessionMachine(SessionFold):
         refusals.unreadable(wire, messages, RequestError)
         yield from self.commit(*records, *(Appended(m, at) for m in messages))
 
-    def cancel(self, at: float) -> Flow[None]:
-        """Gives up the open request, and the calls that wait: they get a result that says so."""
+    def cancel(self, at: float, *, delegate: bool = True) -> Flow[None]:
+        """Gives up the open request, and the calls that wait: they get a result that says so.
+
+        Without `delegate` also what the provider was asked to clear: from here on the session edits
+        itself.
+        """
         records: list[Record] = [Cancelled(at)] if self.outgoing is not None else []
+        if not delegate:
+            records.append(PlanChanged((), self._cleared_there(), at, ignored=True))
         wire = self.parts.wire
         made = wire.results([(call, CANCELLED, True) for call in self.pending])
         records += [Appended(Message(m, origin=wire.origin(m)), at) for m in made]
@@ -361,6 +370,10 @@ class SessionMachine(SessionFold):
         return answer
 
     # -- small helpers -------------------------------------------------------------------------
+
+    def _cleared_there(self) -> tuple[Delegated, ...]:
+        """The clearings that the provider is asked for."""
+        return tuple(e for e in self.plan.delegated if e.edit == CLEAR_RESULTS)
 
     def commit(self, *records: Record) -> Flow[None]:
         """Has records saved, then applies them."""
