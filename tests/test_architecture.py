@@ -45,6 +45,7 @@ TABLE: dict[str, frozenset[str]] = {
     "assembly": _ALL - {"cli", "testing"},
     "cli": _ALL,
     "tenure": _ALL - {"cli", "testing"},
+    "__main__": frozenset({"cli"}),
 }
 
 # What only an edge may touch: time, chance, disk, network, processes.

@@ -10,8 +10,9 @@ import pytest
 
 from tenure import Session
 from tenure.core.edit import Delegated, Drop, Edit, Replace
+from tenure.core.message import Origin
 from tenure.core.server_edit import DROP_THINKING
-from tenure.testing import ModelServer
+from tenure.testing import ModelServer, Reply
 from tests.assembly.apis import ANTHROPIC, answers, errand
 
 STEPS, WINDOW = 42, 30_000
@@ -50,7 +51,7 @@ def session_of(thinking: Any = None, *, first: dict[str, Any] | None = None, **o
         max_tokens=2_000,
         system="You mend builds.",
         tools=[ANTHROPIC.tool],
-        options=ANTHROPIC.options(window=WINDOW, delegate=False, **options),
+        options=ANTHROPIC.options(**{"window": WINDOW, "delegate": False, **options}),
         **params,
         **(first or {}),
     )
@@ -91,6 +92,47 @@ def test_otherwise_it_is_stripped_and_no_setting_changes() -> None:
     assert all(body["thinking"] == {"type": "adaptive"} for body in sent)
     assert of(session, Drop)
     assert not of(session, Delegated)
+
+
+@pytest.mark.parametrize("beta", [False, True], ids=["GA", "beta"])
+def test_pinned_thinking_leaves_as_it_is_and_the_provider_drops_it(*, beta: bool) -> None:
+    """Stripping is cheaper, but what the caller pinned may not go: the session asks for the drop,
+    with its header, on every request from then on."""
+    script = [*errand(STEPS, thinking=THOUGHT), *([Reply("well")] * 3)]
+    head: Any = {"betas": ["other-2026-01-01"]} if beta else {}
+    with (
+        ModelServer(script, preserved_thinking=True) as server,
+        anthropic.Anthropic(base_url=server.url, api_key="key") as client,
+    ):
+        create: Any = client.beta.messages.create if beta else client.messages.create
+        whole = session_of({"type": "adaptive"}, first=head, window=200_000)
+        whole.user("go")
+        while True:
+            whole.reply(create(**whole.request()))
+            if not whole.calls:
+                break
+            whole.results(answers(whole.calls))
+        known = len(server.requests)
+        session = session_of({"type": "adaptive"}, first=head)
+        for message in whole._machine.transcript.messages:
+            session.append(message.data, pinned=message.origin is Origin.ASSISTANT)
+        for number in range(3):
+            session.user(f"and {number}?")
+            session.reply(create(**session.request()))
+    assert {r.status for r in server.requests} == {200}
+    sent = [json.loads(r.body) for r in server.requests[known:]]
+    for body, asked in zip(sent, server.requests[known:], strict=True):
+        assert json.dumps(body).count(THOUGHT) == STEPS
+        assert body["thinking"] == DROPPING
+        betas = asked.headers["anthropic-beta"].split(",")
+        assert betas.count(BINDING) == 1
+        assert ("other-2026-01-01" in betas) == beta
+    (edit,) = of(session, Delegated)
+    assert isinstance(edit, Delegated)
+    assert (edit.edit, edit.applied) == (DROP_THINKING, True)
+    assert not of(session, Drop)
+    assert "the provider leaves it out" in edit.reason.words
+    assert session.recall(edit.handle).count(THOUGHT) == len(edit.targets) > 1
 
 
 def test_the_prices_of_all_ways_are_shown() -> None:

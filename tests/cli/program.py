@@ -46,7 +46,7 @@ class Program:
 
 def command(*arguments: str | Path) -> list[str]:
     """The program as a command of its own process."""
-    return [sys.executable, "-m", "tenure.cli.main", *(str(one) for one in arguments)]
+    return [sys.executable, "-m", "tenure", *(str(one) for one in arguments)]
 
 
 def run(*arguments: str | Path, **environment: str) -> Ran:

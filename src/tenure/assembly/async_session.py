@@ -77,12 +77,13 @@ class AsyncSession:
         made = self._built.wire.user(checked(content))
         await self._append([Message(m, origin=Origin.USER, pinned=pinned) for m in made])
 
-    async def append(self, *messages: JsonObject, origin: Origin | None = None) -> None:
-        """Adds wire messages of any role: a stored history, whatever is wrong with it, or what the
-        harness says."""
+    async def append(
+        self, *messages: JsonObject, origin: Origin | None = None, pinned: bool = False
+    ) -> None:
+        """Adds wire messages of any role; see `Session.append`."""
         said = [checked_message(message) for message in messages]
         origin_of = self._built.wire.origin
-        await self._append([Message(m, origin=origin or origin_of(m)) for m in said])
+        await self._append([Message(m, origin=origin or origin_of(m), pinned=pinned) for m in said])
 
     async def request(self) -> Request:
         """The next request; see `Session.request`."""

@@ -77,12 +77,14 @@ class Session:
         made = self._built.wire.user(checked(content))
         self._append([Message(m, origin=Origin.USER, pinned=pinned) for m in made])
 
-    def append(self, *messages: JsonObject, origin: Origin | None = None) -> None:
+    def append(
+        self, *messages: JsonObject, origin: Origin | None = None, pinned: bool = False
+    ) -> None:
         """Adds wire messages of any role: a stored history, whatever is wrong with it, or what the
-        harness says."""
+        harness says. Pinned ones stay in the view as they are."""
         said = [checked_message(message) for message in messages]
         origin_of = self._built.wire.origin
-        self._append([Message(m, origin=origin or origin_of(m)) for m in said])
+        self._append([Message(m, origin=origin or origin_of(m), pinned=pinned) for m in said])
 
     def request(self) -> Request:
         """The next request: the same until something is appended.

@@ -113,7 +113,3 @@ def _discard(stream: TextIO) -> None:
 def _fail(words: str, status: int) -> int:
     print(f"tenure: {words}", file=sys.stderr)
     return status
-
-
-if __name__ == "__main__":
-    sys.exit(main())
