@@ -140,7 +140,7 @@ def test_the_prices_of_all_ways_are_shown() -> None:
     play(session)
     weighed = next(e.reason.weighed for e in session.explain().edits if e.reason.weighed)
     by_way = {one.way: one for one in weighed}
-    assert list(by_way) == ["delegate", "strip", "drop_block", "wait"]
+    assert list(by_way) == ["delegate", "compaction", "strip", "drop_block", "wait"]
     assert by_way["strip"].note == "chosen"
     assert by_way["drop_block"].price > by_way["strip"].price
     assert by_way["delegate"].note == "not to be asked of the provider"

@@ -188,5 +188,10 @@ def test_silence_is_judged_by_the_size_of_the_prompt(
 ) -> None:
     edit = clearing(2, applied=applied)
     plan = Plan([edit])
-    gone = ignored(plan, reported, prompt, lambda p: 5_000 if p.delegated else 9_000)
-    assert gone == (() if heeded else (edit,))
+
+    def resident(plan: Plan) -> int:
+        return 5_000 if plan.delegated else 9_000
+
+    assert ignored(plan, [CLEAR], reported, prompt, resident) == (() if heeded else (edit,))
+    # What was not asked for can't be ignored.
+    assert ignored(plan, ["drop_block"], reported, prompt, resident) == ()

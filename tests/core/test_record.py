@@ -11,6 +11,7 @@ from tenure.core.message import Message, Origin, message_id
 from tenure.core.record import (
     Appended,
     Cancelled,
+    Compacted,
     PlanChanged,
     Recalled,
     Record,
@@ -63,6 +64,17 @@ EDITS: st.SearchStrategy[Edit] = st.one_of(
         st.binary(max_size=9),
         st.booleans(),
     ),
+    st.builds(
+        Delegated,
+        ANY_TEXT,
+        st.lists(ANY_TEXT, max_size=3).map(tuple),
+        REASONS,
+        ANY_TEXT,
+        st.binary(max_size=9),
+        st.booleans(),
+        span=SPANS,
+        body=st.lists(st.binary(max_size=9), max_size=2).map(tuple),
+    ),
 )
 USAGES = st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
 RECORDS: st.SearchStrategy[Record] = st.one_of(
@@ -77,6 +89,7 @@ RECORDS: st.SearchStrategy[Record] = st.one_of(
     ),
     st.builds(Requested, COUNTS, COUNTS, TIMES, COUNTS, st.booleans()),
     st.builds(Reported, st.none() | USAGES, TIMES),
+    st.builds(Compacted, ANY_TEXT, st.none() | USAGES, TIMES, made=st.booleans()),
     st.builds(Cancelled, TIMES),
     st.builds(Recalled, ANY_TEXT, TIMES, TIMES),
 )

@@ -141,13 +141,18 @@ def mended_twice(
     return once, wire.mend(once.messages, again)
 
 
+# Who speaks is no word of theirs: it goes with a message of which nothing is left.
+ROLES = frozenset({"assistant", "developer", "system", "tool", "user"})
+
+
 def words_of(value: Any) -> Iterator[str]:
-    """Every text in a JSON value."""
+    """Every text in a JSON value, but for the role of a message."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for item in value.values():
-            yield from words_of(item)
+        for name, item in value.items():
+            if name != "role" or not isinstance(item, str) or item not in ROLES:
+                yield from words_of(item)
     elif isinstance(value, list):
         for item in value:
             yield from words_of(item)

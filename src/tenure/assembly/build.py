@@ -14,20 +14,23 @@ from secrets import token_hex
 from threading import RLock
 from typing import Any
 
-from tenure.assembly.exact import (
-    AnthropicClient,
-    CountTokens,
-    ExactCounter,
-    OpenAIClient,
-    counter_of,
-)
+from tenure.assembly.asking import Asker
+from tenure.assembly.exact import AnthropicClient, CountTokens, OpenAIClient, counter_of
 from tenure.assembly.marking import ANTHROPIC, Marker, as_cached, cache_costs
 from tenure.assembly.request import Request
 from tenure.assembly.stable import head_notes, late_of, opening
+from tenure.assembly.summary import summarizer_of
 from tenure.assembly.writes import Writes
 from tenure.core import recall
 from tenure.core.budget import MIN_OUTPUT, Budget
-from tenure.core.command import Command, CountExactly, SaveRecords
+from tenure.core.command import (
+    Command,
+    CountExactly,
+    SaveRecords,
+    Summarize,
+    Summarized,
+    Uncounted,
+)
 from tenure.core.fold import Outgoing, Parts
 from tenure.core.legal import Terms
 from tenure.core.message import JsonObject
@@ -68,6 +71,8 @@ class Options:
     (its counting endpoint is used), or a function from the request, a dict, to a number. When that
     can't be had the upper bound is gone by, and the explanation says why. `AsyncSession` awaits a
     client, a function or a `store` that is asynchronous; `Session` takes none.
+    `compact` has the provider summarise the older part where eviction is not enough or dearer: your
+    `anthropic` client, which is then asked for that (each summary is a request that you pay for).
     `delegate` lets the provider clear old results on its side where an edit of ours would cost the
     model its thinking. `pending` are calls that wait on purpose: nobody answers them in the tool's
     stead. `strict_alternation` and `id_pattern` (a regular expression) are for hosts that want user
@@ -87,6 +92,7 @@ class Options:
     scope: Scope = DEFAULT_SCOPE
     name: str = ""
     count: CountTokens | AnthropicClient | OpenAIClient | None = None
+    compact: AnthropicClient | None = None
     delegate: bool = True
     pending: Collection[str] = ()
     strict_alternation: bool = False
@@ -107,7 +113,8 @@ class Built:
     writes: Writes
     options: Options
     marker: Marker
-    count: ExactCounter | None = None
+    count: Asker[int | Uncounted] | None = None
+    summarizer: Asker[Summarized] | None = None
     lock: AbstractContextManager[Any] = field(default_factory=RLock)
 
     def request(self, outgoing: Outgoing) -> Request:
@@ -150,6 +157,7 @@ def build(head: JsonObject, options: Options) -> Built:
         recall=_offers_recall(tools),
         terms=_terms(head, known, options),
         delegates=options.delegate and _delegates(wire, known, head),
+        compacts=options.compact is not None and known.compaction,
         drop_block=_drop_block(wire, known, head),
         opening=opening if options.layout and wire.name != ANTHROPIC else None,
         costs=cache_costs(wire.name, known, head, layout=options.layout),
@@ -159,7 +167,8 @@ def build(head: JsonObject, options: Options) -> Built:
     writes = Writes(machine, options.store or InMemoryStore())
     count = counter_of(options.count, wire.name) if options.count is not None else None
     marker = Marker(machine, wire.name, known, layout=options.layout)
-    return Built(machine, wire, writes, options, marker, count)
+    summarizer = summarizer_of(options.compact, wire.name) if options.compact is not None else None
+    return Built(machine, wire, writes, options, marker, count, summarizer)
 
 
 def _terms(head: JsonObject, known: ModelProfile, options: Options) -> Terms:
@@ -281,6 +290,9 @@ def perform(built: Built, command: Command) -> Any:
             return built.writes.begin(command)
         case CountExactly(request=request):
             return built.count.ask(request) if built.count else None
+        case Summarize():
+            asked = built.marker.summarizing(command)
+            return built.summarizer.ask(asked) if built.summarizer else None
 
 
 def _offers_recall(tools: Sequence[JsonObject] | None) -> bool:

@@ -9,9 +9,10 @@ caller's are raised.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
+from tenure.assembly.asking import LONGEST, Asker, method_at
 from tenure.core.command import Uncounted
 from tenure.core.message import JsonObject
 from tenure.errors import ConfigError
@@ -42,87 +43,11 @@ _ENDPOINTS = {
     "openai_responses": ("responses", "input_tokens", "count"),
 }
 _BETA = ("beta", "messages", "count_tokens")
-# The roots of what SDKs and HTTP libraries raise when a provider fails or can't be reached; that of
-# requests and of the standard library is OSError.
-_ROOTS = {
-    ("anthropic", "AnthropicError"),
-    ("openai", "OpenAIError"),
-    ("httpx", "HTTPError"),
-    ("httpx2", "HTTPError"),
-    ("aiohttp", "ClientError"),
-}
-# Statuses of a provider or gateway that has no such endpoint: it is not asked again.
-_ABSENT = frozenset({404, 405, 501})
 # A count is not waited for as long as a reply is, seconds.
 _PATIENCE = 30.0
-_LONGEST = 160
 
 
-class ExactCounter:
-    """Asks for exact counts; `asynchronous` when its answers are awaited, as far as can be told."""
-
-    def __init__(
-        self,
-        count: Callable[[JsonObject], Any],
-        read: Callable[[Any], int | Uncounted],
-        *,
-        asynchronous: bool,
-    ) -> None:
-        self._count = count
-        self._read = read
-        self._absent: Uncounted | None = None
-        self.asynchronous = asynchronous
-
-    def ask(self, request: JsonObject) -> int | Uncounted | Awaitable[int | Uncounted]:
-        """The input tokens of a request, or why they are not known, or an awaitable of that.
-
-        Raises ConfigError when the caller's function answers something else than a number.
-        """
-        if self._absent is not None:
-            return self._absent
-        try:
-            answer = self._count(request)
-        except Exception as error:
-            if not _on_the_way(error):
-                raise
-            return self._failed(error)
-        return _Later(self._awaited, answer) if inspect.isawaitable(answer) else self._read(answer)
-
-    async def _awaited(self, answer: Awaitable[Any]) -> int | Uncounted:
-        try:
-            return self._read(await answer)
-        except Exception as error:
-            if not _on_the_way(error):
-                raise
-            return self._failed(error)
-
-    def _failed(self, error: Exception) -> Uncounted:
-        text = " ".join(str(error).split())[:_LONGEST]
-        failed = Uncounted(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-        if getattr(error, "status_code", None) in _ABSENT:
-            self._absent = failed
-        return failed
-
-
-class _Later:
-    """An answer to be awaited, or thrown away unawaited with `close`."""
-
-    def __init__(
-        self, read: Callable[[Awaitable[Any]], Awaitable[int | Uncounted]], answer: Awaitable[Any]
-    ) -> None:
-        self._read = read
-        self._answer = answer
-
-    def __await__(self) -> Generator[Any, Any, int | Uncounted]:
-        return self._read(self._answer).__await__()
-
-    def close(self) -> None:
-        """Throws it away; a coroutine that nobody awaits would complain."""
-        if inspect.iscoroutine(self._answer):
-            self._answer.close()
-
-
-def counter_of(client: Any, wire: str) -> ExactCounter:
+def counter_of(client: Any, wire: str) -> Asker[int | Uncounted]:
     """Counts a request of that wire format with the client's counting endpoint; a function is taken
     as it is.
 
@@ -130,24 +55,25 @@ def counter_of(client: Any, wire: str) -> ExactCounter:
     (`responses.input_tokens.count`: for Responses; Chat Completions has no such endpoint), sync or
     async. Raises ConfigError for anything else.
     """
-    method = _method(client, _ENDPOINTS.get(wire, ()))
+    method = method_at(client, _ENDPOINTS.get(wire, ()))
     if method is None:
         if callable(client):
-            return ExactCounter(client, _number, asynchronous=inspect.iscoroutinefunction(client))
+            later = inspect.iscoroutinefunction(client)
+            return Asker(client, _number, Uncounted, asynchronous=later)
         none = "; Chat Completions has no endpoint that counts" if wire == "openai_chat" else ""
         raise ConfigError(
             f"count takes a client that can count tokens of {wire} requests, or a function from a "
             f"request to a number; {type(client).__name__} is neither{none}",
             key="count",
         )
-    beta = _method(client, _BETA) if wire == "anthropic_messages" else None
+    beta = method_at(client, _BETA) if wire == "anthropic_messages" else None
     patience = _patience(client)
 
     def count(request: JsonObject) -> Any:
         spoken = beta if beta is not None and "betas" in request else method
         return spoken(**_taken(request, spoken, beta or spoken, patience))
 
-    return ExactCounter(count, _counted, asynchronous=inspect.iscoroutinefunction(method))
+    return Asker(count, _counted, Uncounted, asynchronous=inspect.iscoroutinefunction(method))
 
 
 def _taken(
@@ -176,14 +102,6 @@ def _patience(client: Any) -> dict[str, float]:
     return {} if short else {"timeout": _PATIENCE}
 
 
-def _on_the_way(error: Exception) -> bool:
-    """Whether an error is the provider's, or of the way to it."""
-    if isinstance(error, OSError):
-        return True
-    roots = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(error).__mro__}
-    return not roots.isdisjoint(_ROOTS)
-
-
 def _counted(answer: Any) -> int | Uncounted:
     """The number in what an SDK hands out, which checks no shapes: a gateway may have answered with
     a page of its own."""
@@ -207,11 +125,4 @@ def _is_size(value: Any) -> TypeGuard[int]:
 
 
 def _shown(value: Any) -> str:
-    return repr(value)[:_LONGEST]
-
-
-def _method(client: Any, path: Sequence[str]) -> Callable[..., Any] | None:
-    """The method at a path of attributes; None when there is none."""
-    for name in path:
-        client = getattr(client, name, None)
-    return client if path and callable(client) else None
+    return repr(value)[:LONGEST]

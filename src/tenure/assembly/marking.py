@@ -7,8 +7,9 @@ copy that leaves, and only messages that carry one are copied; the work does not
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from tenure.core.command import Summarize
 from tenure.core.fold import Outgoing
 from tenure.core.lifetime import CacheCosts
 from tenure.core.message import JsonObject
@@ -77,7 +78,7 @@ class Marker:
 
     def marked(self, outgoing: Outgoing) -> tuple[JsonObject, Mapping[int, JsonObject]]:
         """The head of the request, and the messages that carry a mark by their numbers."""
-        copy, model = outgoing.copy, self._model
+        copy = outgoing.copy
         if not self._able or self._has_own(copy.head):
             return copy.head, {}
         sent = copy.sent(outgoing.count)
@@ -87,17 +88,41 @@ class Marker:
             return self._tokens(outgoing, count)
 
         if self._wire == ANTHROPIC:
-            rules = MarkRules(
-                lookback=model.lookback,
-                minimum=model.cache_minimum,
-                long=outgoing.long,
-                automatic=True,
-            )
-            plan = plan_marks(copy.head, sent, places, rules, own=(), tokens=tokens)
-            return plan.head, plan.messages
-        asked = PointRules(minimum=model.cache_minimum, long=outgoing.long)
+            return self._planned(copy.head, sent, places, long=outgoing.long, tokens=tokens)
+        asked = PointRules(minimum=self._model.cache_minimum, long=outgoing.long)
         points = plan_breakpoints(self._wire, copy.head, sent, places, asked, own=(), tokens=tokens)
         return points.head, points.messages
+
+    def summarizing(self, asked: Summarize) -> JsonObject:
+        """The head of a request for a summary and its messages, marked where earlier requests were."""
+        head, messages = asked.head, [*asked.messages]
+        if self._able and not self._has_own(head):
+            # What is marked was long enough before, and the end is behind it.
+            long_enough = self._model.cache_minimum
+            head, changed = self._planned(
+                head, messages, asked.places, long=asked.long, tokens=lambda _: long_enough
+            )
+            for number, message in changed.items():
+                messages[number] = message
+        return {**head, "messages": messages}
+
+    def _planned(
+        self,
+        head: JsonObject,
+        sent: Sequence[JsonObject],
+        places: Sequence[int],
+        *,
+        long: bool,
+        tokens: Callable[[int], int],
+    ) -> tuple[JsonObject, Mapping[int, JsonObject]]:
+        rules = MarkRules(
+            lookback=self._model.lookback,
+            minimum=self._model.cache_minimum,
+            long=long,
+            automatic=True,
+        )
+        plan = plan_marks(head, sent, places, rules, own=(), tokens=tokens)
+        return plan.head, plan.messages
 
     def _has_own(self, head: JsonObject) -> bool:
         messages = self._machine.transcript.messages

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from tenure.assembly.build import Options, begin, head_of, perform, resumed, stored
 from tenure.assembly.request import Calls, Request, as_results, checked, checked_message
-from tenure.core.command import Command, Flow, SaveRecords
+from tenure.core.command import Command, CountExactly, Flow, Summarize
 from tenure.core.drive import drive
 from tenure.core.edit import Edit
 from tenure.core.explain import Explanation
@@ -46,7 +46,7 @@ class Session:
         options = options or Options()
         head = head_of(model, options, system=system, tools=tools, params=params)
         self._built, first = begin(head, options)
-        self._refuse_async_count()
+        self._refuse_async_clients()
         self._run(self._machine.start(first))
 
     @classmethod
@@ -55,7 +55,7 @@ class Session:
         session = cls.__new__(cls)
         records = _at_once(stored(name, options), "store")
         session._built = resumed(name, options, records)  # noqa: SLF001
-        session._refuse_async_count()  # noqa: SLF001
+        session._refuse_async_clients()  # noqa: SLF001
         return session
 
     # True while a flow is driven; the lock lets its own thread in again.
@@ -165,13 +165,14 @@ class Session:
                 self._busy = False
 
     def _perform(self, command: Command) -> Any:
-        key = "store" if isinstance(command, SaveRecords) else "count"
+        key = _ASKED.get(type(command), "store")
         return _at_once(perform(self._built, command), key)
 
-    def _refuse_async_count(self) -> None:
-        """An asynchronous client is refused when the session is made, not at the first count."""
-        if self._built.count is not None and self._built.count.asynchronous:
-            raise _asynchronous("count")
+    def _refuse_async_clients(self) -> None:
+        """An asynchronous client is refused when the session is made, not when it is first asked."""
+        for key, asker in (("count", self._built.count), ("compact", self._built.summarizer)):
+            if asker is not None and asker.asynchronous:
+                raise _asynchronous(key)
 
     def _settle(self) -> None:
         writes = self._built.writes
@@ -180,6 +181,10 @@ class Session:
         except SessionNotFound:
             found = ()
         writes.settle(found)
+
+
+# The option that answers a command, where it is not the store.
+_ASKED: dict[type[Command], str] = {CountExactly: "count", Summarize: "compact"}
 
 
 def _at_once(answer: Any, key: str) -> Any:

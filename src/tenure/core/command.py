@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from tenure.core.message import JsonObject
 from tenure.core.protocols import Scope
 from tenure.core.record import Record
+from tenure.core.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,29 @@ class Uncounted(NamedTuple):
     why: str
 
 
-Command: TypeAlias = SaveRecords | CountExactly
+@dataclass(frozen=True, slots=True)
+class Summarize:
+    """Ask the provider to summarise the conversation so far, as it was sent: a request of its own
+    with this head and these messages. Cache marks go behind so many of the messages (`places`), with
+    the long lifetime or not. Answer: `Summarized`; None when there is nobody to ask."""
+
+    head: JsonObject
+    messages: tuple[JsonObject, ...]
+    places: tuple[int, ...]
+    long: bool
+
+
+class Summarized(NamedTuple):
+    """What came of it: the message that stands for what was summarised as JSON text (b"" when there
+    is none), its words, why there is none, and what it has used."""
+
+    message: bytes = b""
+    text: str = ""
+    why: str = ""
+    usage: Usage | None = None
+
+
+Command: TypeAlias = SaveRecords | CountExactly | Summarize
 
 T = TypeVar("T")
 # A flow yields commands, is sent their answers, and returns its result.

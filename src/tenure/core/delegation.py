@@ -6,13 +6,13 @@ newest back, so the number to keep is worked out anew for each request; what it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from tenure.core.edit import Delegated, Drop
 from tenure.core.message import Block
 from tenure.core.plan import Plan
-from tenure.core.server_edit import CLEAR_RESULTS, DROP_THINKING, Applied, Wanted
+from tenure.core.server_edit import CLEAR_RESULTS, COMPACT, DROP_THINKING, Applied, Wanted
 from tenure.core.transcript import Transcript
 
 
@@ -65,13 +65,15 @@ def wanted(plan: Plan, transcript: Transcript, known: ToolUses | None = None) ->
     """The server edits that the request under this plan asks for; `known` saves work."""
     found: list[Wanted] = []
     for edit in plan.delegated:
-        if edit.edit == DROP_THINKING:
+        if edit.edit in (DROP_THINKING, COMPACT):
             found.append(Wanted(edit.edit, edit.options))
             continue
         uses = (known or ToolUses()).update(plan, transcript)
         ends = (edit.upto,) if edit.upto in uses.place else edit.cleared
         last = max((uses.place.get(key, -1) for key in ends), default=-1)
         count = len(uses.results)
+        if last < 0:
+            continue  # A span stands for all that was cleared.
         found.append(Wanted(edit.edit, edit.options, count, count - last - 1))
     return tuple(found)
 
@@ -139,6 +141,7 @@ def _split(
 
 def ignored(
     plan: Plan,
+    asked: Collection[str],
     applied: Sequence[Applied],
     prompt: int | None,
     resident: Callable[[Plan], int],
@@ -146,11 +149,12 @@ def ignored(
     """The clearings that the provider was asked for and did not make: it is silent about them, and
     the prompt (its reported tokens, None when unknown) is nearer to what it is without them.
 
-    `resident` is the estimate of a plan's view. Of a reply that tells nothing at all, clearings that
+    `asked` are the types of edit that the request asked for, `resident` is the estimate of a plan's view. Of a reply that tells nothing at all, clearings that
     were never confirmed count as not made: edits of our own are sure.
     """
     told = {one.edit for one in applied if one.cleared}
-    silent = [e for e in plan.delegated if e.edit == CLEAR_RESULTS and e.edit not in told]
+    hoped = {CLEAR_RESULTS}.intersection(asked) - told
+    silent = [e for e in plan.delegated if e.edit in hoped]
     if not silent:
         return ()
     if prompt is None:

@@ -119,6 +119,9 @@ class Delegated:
     stay cleared: those up to `upto`, the key of a result. `targets` are the blocks it must have
     touched; `along` those that an edit of ours stands for in the view and that went with them.
     `applied` says that the provider confirmed it; until then they are what was asked for.
+
+    A compaction is of whole messages instead, the first ones: their `span`; what the provider gave to
+    stand for them is its `body`, one message.
     """
 
     edit: str
@@ -129,6 +132,8 @@ class Delegated:
     applied: bool = False
     upto: str = ""
     along: tuple[str, ...] = ()
+    span: Span | None = None
+    body: tuple[bytes, ...] = ()
 
     @property
     def cleared(self) -> tuple[str, ...]:
@@ -136,6 +141,8 @@ class Delegated:
         return (*self.targets, *self.along)
 
 
+# An edit of whole messages.
+SpanEdit: TypeAlias = Drop | Replace | Delegated
 # An edit of single blocks.
 BlockEdit: TypeAlias = Drop | Replace | Delegated
 Edit: TypeAlias = Drop | Replace | Insert | Delegated

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tenure.core import delegation
 from tenure.core.budget import Budget
+from tenure.core.compaction import Attempts
 from tenure.core.delegation import ToolUses
 from tenure.core.edit import Delegated, Edit
 from tenure.core.legal import Terms
@@ -27,6 +28,7 @@ from tenure.core.protocols import DEFAULT_SCOPE, Profile, Scope, SessionWire
 from tenure.core.record import (
     Appended,
     Cancelled,
+    Compacted,
     PlanChanged,
     Recalled,
     Record,
@@ -68,6 +70,8 @@ class Parts:
     terms: Terms = field(default_factory=Terms)
     # Whether the provider's own edits may be asked for.
     delegates: bool = False
+    # Whether the provider can be asked for a summary.
+    compacts: bool = False
     # Whether the provider can leave out thinking whose prefix has changed.
     drop_block: DropBlock = "no"
     # Lays out the system messages that the conversation begins with.
@@ -122,6 +126,7 @@ class SessionFold:
         self._draft: View | None = None
         self._delegates = parts.delegates
         self._tool_uses = ToolUses()
+        self._compaction = Attempts()
         self._mender = Mender(parts.wire, parts.terms)
         self._marks = Marks()
         self._lifetime = Lifetime(parts.costs) if parts.costs else None
@@ -155,6 +160,9 @@ class SessionFold:
                 self.transcript.append(message)
             case PlanChanged():
                 self._change_plan(record)
+            case Compacted(usage=usage):
+                self._compaction.add(record, self.step)
+                self.ledger.spent += self.parts.price(usage) if usage else 0.0
             case Requested():
                 self._count_request(record)
             case Reported(usage=usage):
@@ -177,7 +185,7 @@ class SessionFold:
         self.plan = self.plan.add(*record.added)
         for edit in record.added:
             self._freed += edit.reason.tokens_before - edit.reason.tokens_after
-            if isinstance(edit, Delegated) and edit.applied:
+            if isinstance(edit, Delegated) and edit.applied and not edit.span:
                 continue  # Its price was counted when it was asked for.
             if edit.reason.when == "forced":
                 self.ledger.forced += edit.reason.price
@@ -187,6 +195,10 @@ class SessionFold:
         for edit in record.removed:
             if not (isinstance(edit, Delegated) and (record.added or record.ignored)):
                 self.restored |= {t for t in edit.targets if isinstance(t, str) and t not in edited}
+            if isinstance(edit, Delegated) and edit.span and not record.added:
+                first, last = edit.span.bounds
+                inside = self.transcript.blocks[first : last + 1]
+                self.restored |= {block.key for blocks in inside for block in blocks}
             self._freed -= edit.reason.tokens_before - edit.reason.tokens_after
         self.parts.meter.replan(self.plan)
         view = self._drafted(self.plan)
@@ -297,7 +309,7 @@ class SessionFold:
         return Situation(
             self.transcript, self.plan, p.meter, self.budget, self._profile, self.ledger,
             self.steps, self.step, cold, self.nonce, p.recall, self.restored, self._delegates,
-            p.drop_block,
+            p.drop_block, p.compacts and self._compaction.may_ask(self.step),
         )  # fmt: skip
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tenure.core.command import Flow
-from tenure.core.edit import Delegated, Edit, Insert, Span
+from tenure.core.edit import Delegated, Edit, Insert
 from tenure.core.fold import Parts
+from tenure.core.plan import spans_of
 from tenure.core.record import Appended, Cancelled, PlanChanged, Record, Requested, Started
 from tenure.core.session import SessionMachine
 from tenure.core.transcript import Transcript
@@ -51,7 +52,8 @@ def _ends(edit: Edit, transcript: Transcript) -> int:
     if isinstance(edit, Insert):
         return transcript.index_of(edit.after)
     targets = edit.cleared if isinstance(edit, Delegated) else edit.targets
-    return max(t.bounds[1] if isinstance(t, Span) else transcript.block(t).index for t in targets)
+    ends = [transcript.block(t).index for t in targets if isinstance(t, str)]
+    return max([*ends, *(span.bounds[1] for span in spans_of(edit))])
 
 
 def _shared(edit: Edit, transcript: Transcript, length: int) -> Edit:

@@ -42,6 +42,13 @@ class Marks:
         """So many entries reach up to the last one that the provider clears; 0 when none."""
         self._cleared = entries
 
+    def written(self, view: View, entries: int) -> tuple[int, ...]:
+        """The places up to so many entries that a request of these alone has: those where it can be
+        read from the cache, and its end."""
+        keep = entries if self._view is None else min(entries, view.first_change(self._view))
+        read = [count for count in self._marked if 0 < count <= keep]
+        return tuple(sorted({*read[-2:], entries}))
+
     def places(self, view: View) -> tuple[int, ...]:
         """The places for a request with this view, which count as written from now on."""
         length = len(view.entries)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from tenure.core.edit import BlockEdit, Delegated, Drop, Edit, Insert, Replace, Span
+from tenure.core.edit import BlockEdit, Delegated, Drop, Edit, Insert, Replace, Span, SpanEdit
 from tenure.core.message import message_id
+from tenure.core.server_edit import COMPACT
 from tenure.errors import PlanError
 
 
@@ -88,16 +89,16 @@ class Plan:
         return _by_key(self.edits)
 
     @cached_property
-    def spans(self) -> tuple[tuple[int, int, Drop | Replace], ...]:
+    def spans(self) -> tuple[tuple[int, int, SpanEdit], ...]:
         """The outermost spans by first message: (first, last, edit)."""
-        outer: list[tuple[int, int, Drop | Replace]] = []
+        outer: list[tuple[int, int, SpanEdit]] = []
         for span in sorted(self._all_spans, key=lambda s: (s[0], -s[1])):
             if not outer or span[0] > outer[-1][1]:
                 outer.append(span)
         return tuple(outer)
 
     @cached_property
-    def _all_spans(self) -> list[tuple[int, int, Drop | Replace]]:
+    def _all_spans(self) -> list[tuple[int, int, SpanEdit]]:
         return _spans(self.edits)
 
     @cached_property
@@ -114,6 +115,16 @@ class Plan:
         """The edits that the provider makes on its side."""
         return tuple(e for e in self.edits if isinstance(e, Delegated))
 
+    @property
+    def compaction(self) -> Delegated | None:
+        """The provider's summary that the view begins with."""
+        return next((e for e in self.delegated if e.edit == COMPACT), None)
+
+    def shows(self, insert: Insert) -> bool:
+        """False for an insert inside a span, which stands for it too."""
+        at = int(insert.after[1:])
+        return not any(first <= at < last for first, last, _ in self.spans)
+
     @cached_property
     def dropped(self) -> frozenset[str]:
         """The keys of the blocks that are left out of the view."""
@@ -124,14 +135,20 @@ class Plan:
         return any(first <= index <= last for first, last, _ in self.spans)
 
 
-def _spans(edits: Iterable[Edit]) -> list[tuple[int, int, Drop | Replace]]:
+def _spans(edits: Iterable[Edit]) -> list[tuple[int, int, SpanEdit]]:
     return [
-        (*target.bounds, edit)
+        (*span.bounds, edit)
         for edit in edits
-        if isinstance(edit, Drop | Replace)
-        for target in edit.targets
-        if isinstance(target, Span)
+        if not isinstance(edit, Insert)
+        for span in spans_of(edit)
     ]
+
+
+def spans_of(edit: Edit) -> tuple[Span, ...]:
+    """The runs of whole messages that an edit is of."""
+    if isinstance(edit, Delegated):
+        return (edit.span,) if edit.span else ()
+    return tuple(target for target in edit.targets if isinstance(target, Span))
 
 
 def _by_key(edits: Iterable[Edit]) -> dict[str, BlockEdit]:
@@ -146,16 +163,17 @@ def _by_key(edits: Iterable[Edit]) -> dict[str, BlockEdit]:
 
 def _check(edits: tuple[Edit, ...], keys: set[str], spans: set[tuple[int, int]]) -> None:
     for edit in edits:
+        for span in spans_of(edit):
+            _check_span(span.bounds, spans, edit)
+            spans.add(span.bounds)
         for target in edit.targets:
             if isinstance(target, Span):
-                _check_span(target.bounds, spans, edit)
-                spans.add(target.bounds)
-            elif target in keys:
+                continue
+            if target in keys:
                 raise PlanError(
                     f"block {target!r} is edited twice; take the first edit out", edit=edit
                 )
-            else:
-                keys.add(target)
+            keys.add(target)
 
 
 def _check_span(bounds: tuple[int, int], spans: set[tuple[int, int]], edit: Edit) -> None:

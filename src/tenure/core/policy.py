@@ -101,7 +101,8 @@ class Situation:
     the request being made; `cold` says that the prompt cache has expired; `nonce` makes handles
     unguessable outside the session and the same inside it; `restored`
     are the blocks whose edits were undone: they stay. `delegates` says that the provider's own
-    edits may be asked for, `drop_block` whether it can leave out thinking that edits unbind.
+    edits may be asked for, `drop_block` whether it can leave out thinking that edits unbind,
+    `compacts` that it may be asked for a summary now.
     """
 
     transcript: Transcript
@@ -118,6 +119,7 @@ class Situation:
     restored: frozenset[str] = frozenset()
     delegates: bool = False
     drop_block: DropBlock = "no"
+    compacts: bool = False
 
     def step_of(self, index: int) -> int:
         """The number of the request that carries message `index` first: this one for new ones."""

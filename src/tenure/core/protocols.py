@@ -93,6 +93,9 @@ class Dialect(Protocol):
         """The head that also asks for these edits of the provider's own; the head as it is where
         there are none."""
 
+    def summarizing(self, head: JsonObject, max_tokens: int) -> JsonObject:
+        """The head of a request for a summary of its messages, where the API has that."""
+
     def applied(self, reply: JsonObject) -> Sequence[Applied]:
         """What a reply says that the provider's own edits did."""
 

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tenure.core.edit import Delegated, Edit, Span
+from tenure.core.edit import Delegated, Edit
 from tenure.core.message import Block, BlockKind, JsonObject, json_bytes
+from tenure.core.plan import spans_of
 from tenure.core.transcript import Transcript
 from tenure.errors import RecallError
 
@@ -50,7 +51,7 @@ def original(transcript: Transcript, handles: Handles, handle: str) -> str:
 
     RecallError when the session has no such handle.
     """
-    edit, number = _found(handles, handle)
+    edit, number = _found(transcript, handles, handle)
     blocks = _blocks(transcript, edit, number)
     media = (json_bytes(part).decode() for b in blocks for part in b.media)
     return "\n".join([_text(transcript, edit, blocks, number), *media])
@@ -82,18 +83,18 @@ def _name(transcript: Transcript, edit: Edit, block: Block, number: int) -> str:
     return f"{edit.handle}.{number}: {what}"
 
 
-def _found(handles: Handles, handle: str) -> tuple[Edit, int]:
-    """The edit of a handle, and which of its blocks: `t-4f9c21ab.3` is the third that a clearing by
-    the provider took; 0 for all."""
+def _found(transcript: Transcript, handles: Handles, handle: str) -> tuple[Edit, int]:
+    """The edit of a handle, and which of its blocks: `t-4f9c21ab.3` is the third that an edit of the
+    provider's took; 0 for all."""
     name, _, digits = handle.partition(".")
     edit = handles.get(name)
     if not digits or not isinstance(edit, Delegated):
         return _edit(handles, handle), 0
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else 0
-    if not 1 <= number <= len(edit.cleared):
+    count = len(_blocks(transcript, edit))
+    if not 1 <= number <= count:
         raise RecallError(
-            f"{handle!r} names no cleared result: there are {len(edit.cleared)}, the first is "
-            f"{name}.1"
+            f"{handle!r} names no removed text: there are {count}, the first is {name}.1"
         )
     return edit, number
 
@@ -110,16 +111,14 @@ def _edit(handles: Handles, handle: str) -> Edit:
 
 def _blocks(transcript: Transcript, edit: Edit, number: int = 0) -> list[Block]:
     blocks: list[Block] = []
-    if isinstance(edit, Delegated):
-        found = sorted(map(transcript.block, edit.cleared), key=lambda b: _place(transcript, b))
-        return [found[number - 1]] if number else found
-    for target in edit.targets:
-        if isinstance(target, Span):
-            first, last = target.bounds
-            blocks += [b for i in range(first, last + 1) for b in transcript.blocks[i]]
-        else:
-            blocks.append(transcript.block(target))
-    return blocks
+    if isinstance(edit, Delegated) and not edit.span:
+        blocks = sorted(map(transcript.block, edit.cleared), key=lambda b: _place(transcript, b))
+        return [blocks[number - 1]] if number else blocks
+    for span in spans_of(edit):
+        first, last = span.bounds
+        blocks += [b for i in range(first, last + 1) for b in transcript.blocks[i]]
+    blocks += [transcript.block(t) for t in edit.targets if isinstance(t, str)]
+    return [blocks[number - 1]] if number else blocks
 
 
 def _place(transcript: Transcript, block: Block) -> tuple[int, str]:
@@ -188,7 +187,7 @@ def answer(
     gone = lost(handle)
     if gone is not None:
         return select(gone.decode(), lines=lines, pattern=pattern)
-    edit, number = _found(handles, handle)
+    edit, number = _found(transcript, handles, handle)
     blocks = _blocks(transcript, edit, number)
     if isinstance(edit, Delegated) and len(blocks) > 1 and not (number or lines or pattern):
         return _list(transcript, edit, blocks)

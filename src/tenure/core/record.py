@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tenure.core.edit import Delegated, Drop, Edit, Insert, Reason, Replace, Span, Target, Weighed
@@ -51,6 +51,17 @@ class PlanChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Compacted:
+    """The provider was asked to summarise: what came of it in words, whether there is a summary, and
+    the usage of that request."""
+
+    words: str
+    usage: Usage | None
+    at: float
+    made: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Requested:
     """A request was made over the first `length` messages, estimated at `tokens` of input, and
     asked for `max_tokens` of output (0: nothing was sent, e.g. in a fork's past). `exact` says that
@@ -88,7 +99,9 @@ class Recalled:
     at: float
 
 
-Record: TypeAlias = Started | Appended | PlanChanged | Requested | Reported | Cancelled | Recalled
+Record: TypeAlias = (
+    Started | Appended | PlanChanged | Compacted | Requested | Reported | Cancelled | Recalled
+)
 
 
 def encode(record: Record) -> bytes:
@@ -107,6 +120,8 @@ def encode(record: Record) -> bytes:
             body |= {"length": length, "tokens": tokens, "max_tokens": max_tokens, "exact": exact}
             if record.counting:
                 body["counting"] = record.counting
+        case Compacted(words=words, made=made, usage=usage):
+            body |= {"words": words, "made": made, "usage": asdict(usage) if usage else None}
         case Reported(usage=usage):
             body["usage"] = asdict(usage) if usage else None
         case Recalled(handle=handle, price=price):
@@ -159,10 +174,17 @@ def _from_edit(edit: Edit) -> dict[str, Any]:
             asked = base64.b64encode(options).decode("ascii")
             made |= {"server_edit": name, "options": asked, "applied": applied}
             made |= {"upto": edit.upto, "along": edit.along}
+            if edit.span:
+                made["span"] = [edit.span.first, edit.span.last]
+                made["body"] = _from_body(edit.body)
         case Replace(body=body):
-            made["body"] = [base64.b64encode(b).decode("ascii") for b in body]
+            made["body"] = _from_body(body)
     made["targets"] = [t if isinstance(t, str) else [t.first, t.last] for t in edit.targets]
     return made
+
+
+def _from_body(body: Sequence[bytes]) -> list[str]:
+    return [base64.b64encode(b).decode("ascii") for b in body]
 
 
 def _to_edit(value: JsonObject) -> Edit:
@@ -175,14 +197,20 @@ def _to_edit(value: JsonObject) -> Edit:
     ]
     if value["edit"] == "Drop":
         return Drop(tuple(targets), reason, handle)
+    body = tuple(base64.b64decode(b) for b in value.get("body", ()))
     if value["edit"] == "Delegated":
         keys = tuple(str(t) for t in targets)
         asked = base64.b64decode(value["options"])
         upto, along = value.get("upto", ""), tuple(value.get("along", ()))
         name, applied = value["server_edit"], value["applied"]
-        return Delegated(name, keys, reason, handle, asked, applied, upto, along)
-    body = tuple(base64.b64decode(b) for b in value["body"])
+        span = Span(*value["span"]) if "span" in value else None
+        made = Delegated(name, keys, reason, handle, asked, applied, upto, along)
+        return replace(made, span=span, body=body)
     return Replace(targets[0], body, reason, handle)
+
+
+def _to_usage(value: Any) -> Usage | None:
+    return Usage(**value) if value else None
 
 
 _READERS: dict[str, Callable[[Any, float], Record]] = {
@@ -195,7 +223,8 @@ _READERS: dict[str, Callable[[Any, float], Record]] = {
         b["ignored"],
     ),
     "Requested": lambda b, at: Requested(at=at, **b),
-    "Reported": lambda b, at: Reported(Usage(**b["usage"]) if b["usage"] else None, at),
+    "Compacted": lambda b, at: Compacted(b["words"], _to_usage(b["usage"]), at, made=b["made"]),
+    "Reported": lambda b, at: Reported(_to_usage(b["usage"]), at),
     "Cancelled": lambda _, at: Cancelled(at),
     "Recalled": lambda b, at: Recalled(b["handle"], b["price"], at),
 }

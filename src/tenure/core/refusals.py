@@ -13,7 +13,7 @@ from tenure.core.edit import Delegated, Edit
 from tenure.core.legal import Violation
 from tenure.core.message import BlockKind, Message, Origin
 from tenure.core.nesting import MAX_NESTING, nests_too_deep
-from tenure.core.plan import Plan
+from tenure.core.plan import Plan, spans_of
 from tenure.core.protocols import Wire
 from tenure.core.transcript import Transcript
 from tenure.errors import BudgetError, RequestError, SessionError, WireError
@@ -126,8 +126,9 @@ def illegal(wire: Wire, violations: Sequence[Violation]) -> None:
 def undo_behind_thinking(transcript: Transcript, plan: Plan, edits: Sequence[Edit]) -> None:
     """An undo that later thinking, bound to what stands before it, would not survive."""
     # What the provider clears on its side is no change of what was sent.
-    mine = [e for e in edits if not isinstance(e, Delegated)]
+    mine = [e for e in edits if not isinstance(e, Delegated) or e.span]
     places = [transcript.block(t).index for e in mine for t in e.targets if isinstance(t, str)]
+    places += [span.bounds[0] for e in mine for span in spans_of(e)]
     first = min(places, default=len(transcript))
     bound = any(
         b.kind is BlockKind.THINKING and b.signed and b.key not in plan.by_key

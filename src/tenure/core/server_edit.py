@@ -14,6 +14,11 @@ DROP_THINKING = "drop_block"
 """The edit that leaves out thinking whose prefix has changed, where it is bound to that."""
 
 
+COMPACT = "compaction"
+"""The edit that puts a summary of the provider's in the place of all messages up to one: asked for in
+a request of its own."""
+
+
 class Wanted(NamedTuple):
     """A server edit to ask for: its type, its other parameters as JSON text, and, where it clears
     tool uses, how many there are in the request and how many of the newest to keep."""

@@ -7,23 +7,31 @@ times and the handle nonce come in by argument.
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tenure.core import delegation, recall, refusals
-from tenure.core.command import CountExactly, Flow, SaveRecords, Uncounted
-from tenure.core.edit import Delegated, Edit, Weighed
-from tenure.core.explain import Explanation, Occupancy
-from tenure.core.fold import Opening, Outgoing, SessionFold
+from tenure.core import compaction, delegation, recall, refusals
+from tenure.core.answers import SessionAnswers
+from tenure.core.command import (
+    CountExactly,
+    Flow,
+    SaveRecords,
+    Summarize,
+    Summarized,
+    Uncounted,
+)
+from tenure.core.edit import Delegated, Edit
+from tenure.core.fold import Outgoing
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.plan import Plan
-from tenure.core.policy import Weighs
 from tenure.core.protocols import ToolCall
 from tenure.core.record import (
     Appended,
     Cancelled,
+    Compacted,
     PlanChanged,
     Recalled,
     Record,
@@ -65,86 +73,11 @@ class _Asked(NamedTuple):
     answer: int | Uncounted
 
 
-class SessionMachine(SessionFold):
+class SessionMachine(SessionAnswers):
     """The fold of a session's log, and the flows that extend the log."""
 
     # Kept so that no view is counted twice; what came of it is in the records.
     _count: _Asked | None = None
-
-    # -- what can be asked ---------------------------------------------------------------------
-
-    @property
-    def pending(self) -> tuple[ToolCall, ...]:
-        """The calls that wait for a result, in the order the model made them."""
-        return tuple(
-            self.parts.wire.call(block, self.transcript.messages[block.index])
-            for block in self.transcript.open_calls.values()
-        )
-
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        """Those of them that the user's own tools must answer; each has an id of its own."""
-        return tuple(c._replace(id=name) for name, c in self._named() if not self._ours(c))
-
-    def _named(self) -> list[tuple[str, ToolCall]]:
-        """The calls that wait, by the ids that they are answered under: some gateways give parallel
-        calls one id."""
-        named: dict[str, ToolCall] = {}
-        seen: Counter[str] = Counter()
-        for call in self.pending:
-            seen[call.id] += 1
-            name = call.id if seen[call.id] == 1 else f"{call.id}_{seen[call.id]}"
-            while name in named:
-                name += "_"
-            named[name] = call
-        return [*named.items()]
-
-    def explain(self) -> Explanation:
-        """The current plan in words and numbers."""
-        self._sync()
-        return Explanation(
-            policy=self.parts.policy.name,
-            model=self.parts.profile.name,
-            steps=self.step,
-            unreported=self._unreported,
-            occupancy=self._occupancy(),
-            ledger=replace(self.ledger),
-            edits=self.plan.edits,
-            mends=self._mender.mends,
-            notes=self._notes(),
-            ways=self._ways(),
-        )
-
-    def _occupancy(self) -> Occupancy:
-        """The parts of the view. What the provider reported of the whole is shared out as the
-        estimates of the parts stand to each other: it says nothing of the parts."""
-        meter, b = self.parts.meter, self.budget
-        used = meter.resident(self.plan)
-        estimated = max(1, meter.before(len(self.transcript), self.plan))
-        system, tools = (part * used // estimated for part in (b.system, b.tools))
-        return Occupancy(system, tools, used - system - tools, b.limit)
-
-    def _ways(self) -> tuple[Weighed, ...]:
-        policy = self.parts.policy
-        if not len(self.transcript) or not isinstance(policy, Weighs):
-            return ()
-        return tuple(policy.ways(self.situation(cold=False)))
-
-    def _notes(self) -> tuple[str, ...]:
-        moved = tuple(map(str, self.settings.get("notes") or ())) + self._opening().stays
-        if self._delegates != self.parts.delegates:
-            ignored = "the provider did not clear what it was asked to, so the session edits itself"
-            moved = (*moved, ignored)
-        return (*moved, self._counting) if self._counting else moved
-
-    def fetch(self, handle: str, *, lines: str = "", pattern: str = "") -> str:
-        """The original behind a handle, for a person; raises RecallError."""
-        lost = self._mender.lost(handle)
-        if lost is None:
-            text = recall.original(self.transcript, self.handles, handle)
-        else:
-            text = lost.decode()
-        return recall.select(text, lines=lines, pattern=pattern)
 
     # -- flows ---------------------------------------------------------------------------------
 
@@ -199,14 +132,14 @@ class SessionMachine(SessionFold):
             records.append(Appended(Message(laid.late, origin=Origin.HARNESS), at))
         yield from self.commit(*records)
 
-    def _opening(self) -> Opening:
-        lay = self.parts.opening
-        return lay(self.transcript, self.plan, self.parts.meter, self.nonce) if lay else Opening()
-
     def _planned(self, at: float) -> Flow[Sequence[Record]]:
         """The records of a new request: the edits it needs, and itself."""
         cold = self._is_cold(at)
         edits = tuple(self._decide(cold=cold))
+        asked = compaction.asked_for(edits)
+        if asked is not None:
+            yield from self._compact(asked, edits, at)
+            edits = tuple(self._decide(cold=cold))
         size = yield from self._measure(self.plan.put(*edits))
         if size.tokens > self.budget.limit >= size.estimate:
             again = tuple(self._decide_again(edits, size, cold=cold))
@@ -254,7 +187,8 @@ class SessionMachine(SessionFold):
         )
         settled = [PlanChanged((new,), (old,), at) for old, new in done]
         prompt = usage.prompt if usage and self._whole(usage) else None
-        gone = delegation.ignored(plan, applied, prompt, meter.resident)
+        asked = {one.edit for one in self.outgoing.wanted} if self.outgoing else set[str]()
+        gone = delegation.ignored(plan, asked, applied, prompt, meter.resident)
         return [*settled, PlanChanged((), gone, at, ignored=True)] if gone else settled
 
     def results(self, given: Mapping[str, tuple[Any, bool]], at: float) -> Flow[None]:
@@ -320,6 +254,35 @@ class SessionMachine(SessionFold):
         plan = self.plan.put(*edits)
         return self.parts.policy.propose(replace(situation, plan=plan, budget=tight))
 
+    def _compact(self, asked: Delegated, edits: Sequence[Edit], at: float) -> Flow[None]:
+        """Has the provider summarise the asked span of what was sent, and puts that in its place."""
+        assert asked.span is not None
+        last = asked.span.bounds[1]
+        view = self._drafted(self.plan)
+        entries = bisect_right(view.entries, last, key=lambda e: int(e.sources[-1][1:]))
+        copy = self._mender.update(view)
+        count = copy.ends[entries - 1]
+        wanted = delegation.wanted(self.plan, self.transcript)
+        wire = self.parts.wire
+        room = json.loads(asked.options)["max_tokens"]
+        head = wire.summarizing(wire.delegating(copy.head, wanted), room)
+        marked = self._marks.written(view, entries)
+        places = tuple(copy.ends[n - 1] for n in marked)
+        long = self._lifetime is not None and self._lifetime.long
+        answer: Summarized | None = yield Summarize(head, (*copy.data[:count],), places, long)
+        answer = answer or Summarized(why="there is nobody to ask for a summary")
+        if not answer.message:
+            words = f"the provider made no summary: {answer.why}"
+            yield from self.commit(Compacted(words, answer.usage, at, made=False))
+            return
+        done = compaction.realised(asked, answer.message, self.parts.meter.text(answer.text))
+        added = tuple(done if e is asked else e for e in edits)
+        words = f"the provider summarised {done.reason.about}"
+        over = self.plan.superseded(added)
+        yield from self.commit(
+            Compacted(words, answer.usage, at, made=True), PlanChanged(added, over, at)
+        )
+
     def _measure(self, plan: Plan, before: _Size | None = None) -> Flow[_Size]:
         """How large the view under a plan is: counted no closer than the decision needs. `before`
         is the exact size of the view that was too large, which this one was made from."""
@@ -382,9 +345,6 @@ class SessionMachine(SessionFold):
         yield SaveRecords(self.scope, self.name, records, self.length)
         for record in records:
             self.apply(record)
-
-    def _ours(self, call: ToolCall) -> bool:
-        return self.parts.recall and call.name == recall.NAME
 
     def _answer(self, call: ToolCall) -> tuple[Any, bool, float]:
         try:

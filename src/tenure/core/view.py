@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tenure.core.edit import BlockEdit, Delegated, Drop, Edit, Replace
+from tenure.core.edit import BlockEdit, Delegated, Drop, Edit, Replace, SpanEdit
 from tenure.core.message import JsonObject, Message, Origin, Path, message_id
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
@@ -134,11 +134,13 @@ def _edited(
     return [Entry(new, (source,), why)] if new is not None else []
 
 
-def _span_entries(first: int, last: int, edit: Drop | Replace) -> list[Entry]:
+def _span_entries(first: int, last: int, edit: SpanEdit) -> list[Entry]:
     if isinstance(edit, Drop):
         return []
     sources = tuple(message_id(i) for i in range(first, last + 1))
-    return [Entry(Message(None, raw, origin=Origin.HARNESS), sources, (edit,)) for raw in edit.body]
+    # What the provider gave is signed by it, and speaks as its model.
+    origin = Origin.ASSISTANT if isinstance(edit, Delegated) else Origin.HARNESS
+    return [Entry(Message(None, raw, origin=origin), sources, (edit,)) for raw in edit.body]
 
 
 def _inserted(plan: Plan, index: int) -> list[Entry]:

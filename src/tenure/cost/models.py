@@ -63,6 +63,7 @@ class ModelProfile:
     step: int = 1
     preserved_thinking: bool = False
     server_edits: bool = False
+    compaction: bool = False
     cliff: Cliff | None = None
     known: bool = True
 

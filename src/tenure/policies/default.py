@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tenure.core.budget import Budget
-from tenure.core.edit import Edit, Weighed
+from tenure.core.edit import CHOSEN, Edit, Weighed
 from tenure.core.message import BlockKind
 from tenure.core.policy import Candidate, Situation
-from tenure.policies import arrivals, delegate, forced, ways
+from tenure.policies import arrivals, compact, delegate, forced, ways
 from tenure.policies.duplicate_results import DuplicateResults
 from tenure.policies.evictor import bound_thinking, evict, priced
 from tenure.policies.finished_reasoning import FinishedReasoning
@@ -124,14 +124,37 @@ class Tenure:
         limit, meter, plan = situation.budget.limit, situation.meter, situation.plan
         cleared = self._delegated_until(situation, meter.resident(plan))
         rest = replace(situation, plan=plan.put(*cleared))
-        if cleared and meter.resident(rest.plan) <= limit:
-            return cleared
+        left = meter.resident(rest.plan)
+        if cleared and left <= limit:
+            # What is cleared can't be summarised any more once all that was sent outgrows the window.
+            lasts = left <= limit * delegate.LOW_WATER
+            return cleared if lasts else self._compacted(situation, cleared) or cleared
         floor = self._reasoning.held(situation)
         own = self._over_by_own(rest, floor)
         if floor and situation.drop_block != "no" and meter.resident(rest.plan.put(*own)) > limit:
             # Thinking that must be sent as it is can still be left out by the provider.
             own = self._over_by_own(rest, 0)
-        return [*cleared, *own]
+        made = [*cleared, *own]
+        return self._compacted(situation, made) or made
+
+    def _compacted(self, situation: Situation, made: Sequence[Edit]) -> list[Edit]:
+        """A summary by the provider instead of these edits, where they do not make room enough,
+        would cost the model its thinking, or cost more for each token that they free."""
+        found = compact.possible(situation)
+        if isinstance(found, str):
+            return []
+        fits = situation.meter.resident(situation.plan.put(*made)) <= situation.budget.limit
+        price, saves = (sum(getattr(e.reason, of) for e in made) for of in ("price", "saves"))
+        freed = sum(map(_freed, made))
+        thinks = situation.profile.preserved_thinking and ways.costs_thinking(situation, made)
+        if fits and not thinks and price * found.frees <= found.price * freed:
+            return []
+        note = "costs the model its thinking" if thinks else ""
+        weighed = (
+            compact.way(situation, found)._replace(note=CHOSEN),
+            Weighed("evict", price, saves, note if fits else "not enough"),
+        )
+        return compact.asked(situation, found, policy=self.name, weighed=weighed)
 
     def _delegated_until(self, situation: Situation, resident: int) -> list[Edit]:
         """The provider's clearing that takes a view that is too large to the low water mark."""

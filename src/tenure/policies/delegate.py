@@ -172,6 +172,12 @@ def _keys(run: Run, by_key: Mapping[str, Edit], *, edited: bool) -> list[str]:
     return [b.key for b in run.blocks if (b.key in by_key) is edited]
 
 
+def _all_covered(situation: Situation, edit: Delegated) -> bool:
+    """Whether a span stands for all that it clears."""
+    block = situation.transcript.block
+    return all(situation.plan.covered(block(key).index) for key in edit.cleared)
+
+
 def told(situation: Situation, new: Sequence[Edit]) -> list[Insert]:
     """Where the model can recall but was not told yet, a text at the end that tells it the handle of
     what is cleared: what the provider puts in a result's place names none.
@@ -181,12 +187,13 @@ def told(situation: Situation, new: Sequence[Edit]) -> list[Insert]:
     """
     edit = standing([*situation.plan.delegated, *new])
     last = len(situation.transcript) - 1
-    if not situation.recall or edit is None:
+    if not situation.recall or edit is None or _all_covered(situation, edit):
         return []
     if situation.transcript.messages[last].origin is Origin.ASSISTANT:
         return []
     about = f"note of {edit.handle}"
-    if any(isinstance(e, Insert) and e.reason.about == about for e in situation.plan.edits):
+    known = (e for e in situation.plan.edits if isinstance(e, Insert) and situation.plan.shows(e))
+    if any(insert.reason.about == about for insert in known):
         return []
     text = (
         f"[tenure {edit.handle}: to save room, results of the oldest tool calls are cleared in this "

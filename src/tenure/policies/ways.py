@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tenure.core.edit import CHOSEN, Delegated, Edit, Reason, Weighed
+from tenure.core.edit import CHOSEN, Delegated, Drop, Edit, Reason, Weighed
 from tenure.core.message import Block, BlockKind
 from tenure.core.policy import Situation
 from tenure.core.server_edit import DROP_THINKING
+from tenure.policies import compact
 from tenure.policies.delegate import PLACEHOLDER_TOKENS, Run, rewrite
 from tenure.policies.stale_results import TOMBSTONE_TOKENS
 from tenure.policies.tombstone import handle_for
@@ -71,6 +72,7 @@ def weigh(
             read * run.frees if run else 0.0,
             no_run if situation.delegates else "not to be asked of the provider",
         ),
+        compact.way(situation, compact.possible(situation)),
         Weighed(STRIP, strip, read * frees),
         Weighed(
             DROP,
@@ -129,6 +131,14 @@ def drop(situation: Situation, edits: Sequence[Edit], *, when: str, policy: str)
 def lost(situation: Situation, first: int) -> float:
     """The price of the thinking that edits from message number `first` on unbind."""
     return _thinking(situation, first)[1]
+
+
+def costs_thinking(situation: Situation, edits: Sequence[Edit]) -> bool:
+    """Whether edits leave out thinking, or have the provider do so."""
+    if any(isinstance(e, Delegated) and e.edit == DROP_THINKING for e in edits):
+        return True
+    keys = (t for e in edits if isinstance(e, Drop) for t in e.targets if isinstance(t, str))
+    return any(situation.transcript.block(key).kind is BlockKind.THINKING for key in keys)
 
 
 def first_of(situation: Situation, edits: Sequence[Edit]) -> int | None:

@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tenure.core.budget import Budget
-from tenure.core.command import Command, CountExactly, SaveRecords
+from tenure.core.command import Command, CountExactly, SaveRecords, Summarize
 from tenure.core.drive import drive
 from tenure.core.edit import Edit
 from tenure.core.fold import Parts
@@ -279,9 +279,9 @@ def _parts(
 
 
 def _perform(command: Command) -> int | None:
-    """Nothing is stored, and nobody can count exactly."""
+    """Nothing is stored, and there is no provider to ask."""
     match command:
         case SaveRecords(records=records, expected=expected):
             return expected + len(records)
-        case CountExactly():
+        case CountExactly() | Summarize():
             return None

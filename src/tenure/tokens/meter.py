@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import ceil
 
-from tenure.core.edit import Delegated, Edit, Insert, Replace, Span
+from tenure.core.edit import Delegated, Drop, Edit, Insert, Span
 from tenure.core.message import Block
-from tenure.core.plan import Plan
+from tenure.core.plan import Plan, spans_of
 from tenure.core.protocols import Count, Counter
 from tenure.core.transcript import Transcript
 from tenure.core.usage import Usage
@@ -248,37 +248,39 @@ class SessionMeter:
     def _edit_freed(self, edit: Edit, plan: Plan) -> list[tuple[int, int]]:
         assert self._transcript is not None, "edits exist only after something was counted"
         if isinstance(edit, Insert):
-            return [(self._transcript.index_of(edit.after), -edit.reason.tokens_after)]
-        after = edit.reason.tokens_after if isinstance(edit, Replace) else 0
-        if isinstance(edit, Delegated):
-            after = edit.reason.tokens_after // max(1, len(edit.cleared))
+            index = self._transcript.index_of(edit.after)
+            return [(index, -edit.reason.tokens_after)] if plan.shows(edit) else []
+        after = 0 if isinstance(edit, Drop) else edit.reason.tokens_after
         pairs: list[tuple[int, int]] = []
+        for span in spans_of(edit):
+            first, last = span.bounds
+            if any((first, last) == (a, b) for a, b, _ in plan.spans):
+                # Message by message: a report may be of the first ones only.
+                inside = range(first, last + 1)
+                pairs += ((i, self._sums[i + 1] - self._sums[i]) for i in inside)
+                pairs.append((first, -after))
+        if isinstance(edit, Delegated):
+            after //= max(1, len(edit.cleared))
         for key in edit.along if isinstance(edit, Delegated) else ():
             other = plan.by_key.get(key)
-            if other is not None:
-                index = self._transcript.block(key).index
+            index = self._transcript.block(key).index
+            if other is not None and not plan.covered(index):
                 pairs.append((index, other.reason.tokens_after - after))
         for target in edit.targets:
             if isinstance(target, Span):
-                first, last = target.bounds
-                if any((first, last) == (a, b) for a, b, _ in plan.spans):
-                    # Message by message: a report may be of the first ones only.
-                    inside = range(first, last + 1)
-                    pairs += ((i, self._sums[i + 1] - self._sums[i]) for i in inside)
-                    pairs.append((first, -after))
-            else:
-                block = self._transcript.block(target)
-                if not (plan.spans and plan.covered(block.index)):
-                    pairs.append((block.index, self.size(block).estimate - after))
+                continue
+            block = self._transcript.block(target)
+            if not (plan.spans and plan.covered(block.index)):
+                pairs.append((block.index, self.size(block).estimate - after))
         return pairs
 
     def _upper_of(self, edit: Edit) -> int:
         assert self._transcript is not None, "edits exist only after something was counted"
         total = 0
+        for span in spans_of(edit):
+            first, last = span.bounds
+            total += self._uppers[last + 1] - self._uppers[first]
         for target in edit.targets:
-            if isinstance(target, Span):
-                first, last = target.bounds
-                total += self._uppers[last + 1] - self._uppers[first]
-            else:
+            if not isinstance(target, Span):
                 total += self.size(self._transcript.block(target)).upper
         return total

@@ -31,7 +31,7 @@ from tenure.wire.payload import other_lens, result_text
 from tenure.wire.replies import anthropic_usage, as_dict, refuse_error, without_nulls
 from tenure.wire.rules_anthropic import checker, violations
 from tenure.wire.rules_anthropic_table import RULES
-from tenure.wire.server_edits import applied_edits, with_edits
+from tenure.wire.server_edits import applied_edits, summarizing, with_edits
 from tenure.wire.splice import splice
 from tenure.wire.values import (
     at_path,
@@ -167,6 +167,10 @@ class AnthropicMessages:
     def delegating(self, head: JsonObject, wanted: Sequence[Wanted]) -> JsonObject:
         """The head that also asks for these edits of the API's own."""
         return with_edits(head, wanted)
+
+    def summarizing(self, head: JsonObject, max_tokens: int) -> JsonObject:
+        """The head of a request for a summary."""
+        return summarizing(head, max_tokens)
 
     def applied(self, reply: JsonObject) -> Sequence[Applied]:
         """What a reply says that the API's own edits did."""

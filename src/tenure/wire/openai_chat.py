@@ -209,6 +209,10 @@ class OpenAIChat:
         """The head: this API has no edits of its own."""
         return head
 
+    def summarizing(self, head: JsonObject, max_tokens: int) -> JsonObject:  # noqa: ARG002
+        """The head: no summary is asked of this API."""
+        return head
+
     def applied(self, reply: JsonObject) -> Sequence[Applied]:  # noqa: ARG002
         """Nothing."""
         return ()

@@ -11,15 +11,22 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenure.core.message import JsonObject
+from tenure.core.command import Summarized
+from tenure.core.message import JsonObject, json_bytes
 from tenure.core.policy import DropBlock
-from tenure.core.server_edit import DROP_THINKING, Applied, Wanted
+from tenure.core.server_edit import COMPACT, DROP_THINKING, Applied, Wanted
+from tenure.core.usage import Usage
+from tenure.wire.replies import anthropic_usage
 from tenure.wire.values import is_array, is_object, text_of
 
 FIELD = "context_management"
 BETA = "context-management-2025-06-27"
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
+COMPACT_BETA = "compact-2026-09-04"
 BETA_HEADER = "anthropic-beta"
+# Thinking of a fixed budget needs so many tokens beside it.
+_BESIDE_THINKING = 1_024
+_NOT_BESIDE_SUMMARY = frozenset({FIELD, "stop_sequences", "stream", "max_tokens"})
 _BINDING, _BEHAVIOR = "block_binding", "prefix_mismatch_behavior"
 # Models that think adaptively where the request says nothing about it: they can't be told not to
 # (platform docs, adaptive thinking). On others a setting of ours would switch thinking on.
@@ -37,11 +44,60 @@ def with_edits(head: JsonObject, wanted: Sequence[Wanted]) -> JsonObject:
     """The head with these edits asked for; the same object when there are none."""
     if any(one.edit == DROP_THINKING for one in wanted):
         head = _dropping(head)
-    edits = [_spelled(one) for one in wanted if one.edit != DROP_THINKING]
+    if any(one.edit == COMPACT for one in wanted):
+        # Every later request that holds the summary needs it.
+        head = with_beta(head, COMPACT_BETA)
+    edits = [_spelled(one) for one in wanted if one.edit not in (DROP_THINKING, COMPACT)]
     if not edits:
         return head
     extra = {**_extra(head), FIELD: {"edits": edits}}
     return with_beta({**head, "extra_body": extra}, BETA)
+
+
+def summarizing(head: JsonObject, max_tokens: int) -> JsonObject:
+    """The head of a request for a summary of its messages: the same prefix, without the settings that
+    the API refuses beside it. `max_tokens` is for the thinking and the summary."""
+    kept = _summarizable(head)
+    extra = {**_summarizable(_extra(head)), COMPACT: {"type": "summarize"}}
+    budget = _number((_thinking(head) or {}).get("budget_tokens"))
+    most = max(max_tokens, budget + _BESIDE_THINKING) if budget else max_tokens
+    kept |= {"extra_body": extra, "max_tokens": most}
+    return with_beta(kept, COMPACT_BETA)
+
+
+def _summarizable(head: JsonObject) -> dict[str, Any]:
+    kept = {k: v for k, v in head.items() if k not in _NOT_BESIDE_SUMMARY}
+    choice, output = kept.get("tool_choice"), kept.get("output_config")
+    if is_object(choice) and choice.get("type") in ("any", "tool"):
+        del kept["tool_choice"]
+    if is_object(output):
+        output = {k: v for k, v in output.items() if k != "format"}
+        task = output.get("task_budget")
+        if is_object(task):
+            output["task_budget"] = {k: v for k, v in task.items() if k != "remaining"}
+        kept["output_config"] = output
+    return kept
+
+
+def summary_of(reply: JsonObject) -> Summarized:
+    """What came of a request for a summary."""
+    used = _summary_usage(reply)
+    content = reply.get("content")
+    block = content[0] if is_array(content) and len(content) == 1 else None
+    text = text_of(block.get("content")) if is_object(block) else ""
+    if is_object(block) and block.get("type") == COMPACT and text.strip():
+        said = {"role": "assistant", "content": [block]}
+        return Summarized(json_bytes(said), text, usage=used)
+    return Summarized(why=f"it stopped with {reply.get('stop_reason')!r}", usage=used)
+
+
+def _summary_usage(reply: JsonObject) -> Usage | None:
+    """The usage of a summary stands in `iterations`, and in no sum (providers.md 1.6)."""
+    usage = reply.get("usage")
+    rows = usage.get("iterations") if is_object(usage) else None
+    found = [anthropic_usage(row) for row in rows] if is_array(rows) else []
+    known = [one for one in found if one is not None]
+    return sum(known, Usage()) if known else None
 
 
 def drop_block(head: JsonObject, model: str) -> DropBlock:
