@@ -12,7 +12,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("session", "rules", "peers", "tokens", "cache_prediction", "replay", "views")
+NAMES = ("machine", "session", "rules", "peers", "tokens", "cache_prediction", "replay", "views")
 
 
 def main() -> int:

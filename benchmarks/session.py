@@ -51,7 +51,8 @@ def _measure(grown: GrowingSession) -> dict[str, float]:
     session.request()
     for _ in range(ROUNDS):
         grown.reply()
-        appended = _ms(partial(grown.result, 2 * TOKENS_PER_MESSAGE - 40))
+        said = grown.text(2 * TOKENS_PER_MESSAGE - 40)
+        appended = _ms(partial(grown.answer, said))
         before = grown.edits
         planned = _ms(session.request)
         evicted = grown.edits > before

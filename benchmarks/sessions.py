@@ -97,7 +97,11 @@ class GrowingSession:
 
     def result(self, tokens: int) -> None:
         """The tool answers with text of about that size."""
-        self.answer(text(self._rng, tokens))
+        self.answer(self.text(tokens))
+
+    def text(self, tokens: int) -> str:
+        """A text of about that size."""
+        return text(self._rng, tokens)
 
     def answer(self, content: str) -> None:
         """The tool answers with this text."""
