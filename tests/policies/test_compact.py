@@ -88,6 +88,8 @@ def laws(table: Summarizing, outgoing: Outgoing) -> None:
         for block in blocks:
             if block.origin is Origin.USER and block.kind is BlockKind.TEXT:
                 assert json.dumps(block.text)[1:-1] in text, "a word of the user is gone"
+    # What the provider was not asked for, or did not make, stands for nothing.
+    assert all(edit.body for edit in plan.delegated if edit.span)
     whole = plan.compaction
     if whole is None:
         return
@@ -108,11 +110,14 @@ def laws(table: Summarizing, outgoing: Outgoing) -> None:
 
 
 @settings(max_examples=25)
-@given(steps=wordy(), bound=st.booleans())
+@given(steps=wordy(), bound=st.booleans(), more=st.sampled_from([0, 0, 2_000]))
 def test_the_view_that_begins_with_a_summary_is_legal_and_loses_no_word(
-    steps: list[Any], *, bound: bool
+    steps: list[Any], more: int, *, bound: bool
 ) -> None:
     table = Summarizing(WIRE, WINDOW, profile=BOUND_THINKING if bound else PROFILE)
+    if more:
+        # The provider counts more than we do, so what was decided is decided again.
+        table.exact = lambda request: table.count(request["messages"]) + more
     play(table, steps, lambda outgoing: laws(table, outgoing))
     again = table.resumed()
     assert again.plan == table.machine.plan
@@ -162,3 +167,18 @@ def test_a_summary_that_is_taken_back_is_not_made_again() -> None:
     first = apply(machine.transcript, machine.plan).messages[0]
     assert first == machine.transcript.messages[0].data
     assert isinstance(compact.possible(machine.situation(cold=False)), str)
+
+
+def test_what_is_decided_again_near_the_limit_asks_for_no_summary() -> None:
+    table = Summarizing(WIRE, WINDOW, profile=BOUND_THINKING)
+    counted: list[int] = []
+
+    def exact(request: Any) -> int:
+        counted.append(table.count(request["messages"]) + 500)
+        return counted[-1]
+
+    table.exact = exact
+    steps = [(5_000 - 37 * (number % 50), 400, 900) for number in range(60)]
+    assert play(table, steps, lambda outgoing: laws(table, outgoing))
+    assert counted
+    assert table.asked

@@ -250,7 +250,8 @@ class SessionMachine(SessionAnswers):
         """The provider counts more than we do: decides as if the window were smaller by that."""
         less = size.tokens - size.estimate
         tight = replace(self.budget, usable_window=max(1, self.budget.limit - less))
-        situation = self.situation(cold=cold)
+        # No time to ask for a summary: the edits before were not made yet.
+        situation = replace(self.situation(cold=cold), compacts=False)
         plan = self.plan.put(*edits)
         return self.parts.policy.propose(replace(situation, plan=plan, budget=tight))
 
