@@ -17,7 +17,7 @@ from tenure.core.message import BlockKind, Origin
 from tenure.core.policy import Policy
 from tenure.core.protocols import ToolCall
 from tenure.core.record import PlanChanged
-from tenure.core.server_edit import COMPACT
+from tenure.core.server_edit import CLEAR_RESULTS, COMPACT
 from tenure.core.usage import Usage
 from tenure.core.view import apply
 from tenure.errors import BudgetError, SessionError
@@ -103,6 +103,8 @@ def laws(table: Summarizing, outgoing: Outgoing) -> None:
     lost = machine.fetch(whole.handle)
     for blocks in transcript.blocks[: whole.span.bounds[1] + 1]:
         assert all(block.text in lost for block in blocks)
+    if any(one.edit == CLEAR_RESULTS for one in outgoing.wanted):
+        return  # What the provider clears is in the messages, and not in the figures.
     machine.explain()
     true, counted = table.count(messages), machine.parts.meter.before(len(transcript), plan)
     # Our tables count the block as JSON, the session its words.
