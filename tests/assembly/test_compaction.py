@@ -96,14 +96,16 @@ def test_a_session_that_would_end_goes_on_with_a_summary() -> None:
     assert "wish 0: keep rule 0 in mind" in json.dumps(last)
     # Thinking of the kept part left as it was given: the server would have refused it otherwise.
     assert json.dumps(last).count('"type": "thinking"') > 0
-    edit = session.explain().edits
     (made,) = (e for e in edits_of(session) if e.span)
     assert (made.applied, made.edit) == (True, "compaction")
     assert made.reason.price > 0
     assert made.reason.tokens_before > made.reason.tokens_after > 0
     assert [w.way for w in made.reason.weighed] == ["compaction", "evict"]
     assert "summarised" in str(session.explain())
-    assert edit
+    assert made.span is not None
+    (told,) = (e for e in session.explain().as_dict()["edits"] if e["edit"] == "delegated")
+    assert told["targets"] == [[made.span.first, made.span.last]]
+    assert f'handle "{made.handle}"' in json.dumps(last).replace("\\", "")
 
 
 def edits_of(session: Session) -> list[Delegated]:
@@ -279,6 +281,16 @@ def test_what_is_pinned_is_never_summarised() -> None:
         weighed = [w for e in session.explain().edits for w in e.reason.weighed]
         notes = {w.note for w in weighed if w.way == "compaction"}
         assert notes == {"there is no complete exchange that may go and can be summarised"}
+
+
+def test_where_the_model_can_recall_nothing_it_is_told_of_no_recall() -> None:
+    with server_of() as server, ANTHROPIC.client(server.url) as client:
+        session = session_of(client, recall=False)
+        play(session, client)
+        last = sent(server)[-1]
+        assert holds_summary(last)
+        assert "recall" not in json.dumps(last)
+        assert "wish 0: keep rule 0 in mind" in json.dumps(last["messages"])
 
 
 def test_the_note_is_said_once_and_stays() -> None:

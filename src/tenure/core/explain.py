@@ -13,6 +13,7 @@ from typing import Any
 
 from tenure.core.edit import CHOSEN, Delegated, Edit, Weighed
 from tenure.core.mending import Kept
+from tenure.core.plan import spans_of
 from tenure.core.policy import Ledger
 
 
@@ -111,7 +112,8 @@ def line(edit: Edit) -> str:
 def _price(edit: Edit) -> str:
     """What it cost once. A clearing of the provider's grows: the price is that of its last growth."""
     price = f"price {edit.reason.price:,.0f}"
-    return f"{price} when it last grew" if isinstance(edit, Delegated) else price
+    grows = isinstance(edit, Delegated) and not edit.span
+    return f"{price} when it last grew" if grows else price
 
 
 def _asked(edit: Edit) -> str:
@@ -149,7 +151,8 @@ def mend_as_dict(kept: Kept) -> dict[str, Any]:
 
 def as_dict(edit: Edit) -> dict[str, Any]:
     """One edit as JSON values."""
-    targets = [t if isinstance(t, str) else [t.first, t.last] for t in edit.targets]
+    targets: list[Any] = [t for t in edit.targets if isinstance(t, str)]
+    targets += [[span.first, span.last] for span in spans_of(edit)]
     return {
         "edit": type(edit).__name__.lower(),
         "targets": targets,

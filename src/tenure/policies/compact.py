@@ -105,7 +105,8 @@ def asked(
     span = Span(message_id(0), message_id(found.messages - 1))
     options = json_bytes({"max_tokens": found.room})
     made: list[Edit] = [Delegated(COMPACT, (), reason, handle, options, span=span)]
-    texts = [("user", _USER.format(handle=handle) + found.user)]
+    back = _RECALL.format(handle=handle) if situation.recall else ""
+    texts = [("user", _USER.format(handle=handle, recall=back) + found.user)]
     if found.system:
         texts.append(("system", found.system))
     last = message_id(len(situation.transcript) - 1)
@@ -122,9 +123,11 @@ def asked(
 
 _USER = (
     "[tenure {handle}: to save room, the conversation up to a point was replaced by the summary that "
-    'it begins with. recall brings the original back: handle "{handle}" alone lists it, '
-    '"{handle}.1" is the first text, a pattern with "{handle}" searches it. What the user wrote there '
-    "is, word for word:]\n\n"
+    "it begins with. {recall}What the user wrote there is, word for word:]\n\n"
+)
+_RECALL = (
+    'recall brings the original back: handle "{handle}" alone lists it, "{handle}.1" is the first '
+    'text, a pattern with "{handle}" searches it. '
 )
 
 
