@@ -239,6 +239,47 @@ def test_after_a_failure_it_is_asked_again_some_steps_later() -> None:
         assert any(e.span for e in edits_of(session))
 
 
+class Unreliable(InMemoryStore):
+    """Fails to write each record of a summary once, before or after it wrote it."""
+
+    def __init__(self, *, after: bool) -> None:
+        super().__init__()
+        self.failed = 0
+        self._after = after
+        self._seen: list[int] = []
+
+    def append(self, scope: Any, session: str, records: Any, *, expected: int) -> int:
+        fails = isinstance(records[0], Compacted) and expected not in self._seen
+        self._seen.append(expected)
+        self.failed += fails
+        if fails and not self._after:
+            raise OSError("the disk is full")
+        length = super().append(scope, session, records, expected=expected)
+        if fails:
+            raise OSError("the connection broke")
+        return length
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_summary_that_could_not_be_saved_is_not_asked_for_twice(*, after: bool) -> None:
+    store = Unreliable(after=after)
+    with server_of() as server, ANTHROPIC.client(server.url) as client:
+        session = session_of(client, store=store, name="s")
+        session.user("wish 0")
+        while True:
+            try:
+                request = session.request()
+            except OSError:
+                request = session.request()
+            session.reply(ANTHROPIC.create(client, request))
+            if not session.calls:
+                break
+            session.results(answers(session.calls))
+        made = [r for r in store.read(DEFAULT_SCOPE, "s") if isinstance(r, Compacted)]
+        assert len(compactions(server)) == len(made) == store.failed >= 2
+        assert {r.status for r in server.requests} == {200}
+
+
 def test_an_async_session_awaits_the_summary() -> None:
     async def run() -> None:
         with server_of() as server:

@@ -23,7 +23,7 @@ from tenure.core.command import (
     Summarized,
     Uncounted,
 )
-from tenure.core.edit import Delegated, Edit
+from tenure.core.edit import Delegated, Edit, Span
 from tenure.core.fold import Outgoing
 from tenure.core.message import JsonObject, Message, Origin
 from tenure.core.plan import Plan
@@ -78,6 +78,8 @@ class SessionMachine(SessionAnswers):
 
     # Kept so that no view is counted twice; what came of it is in the records.
     _count: _Asked | None = None
+    # The last summary, of which span under which plan.
+    _made: tuple[Span, Plan, Summarized] | None = None
 
     # -- flows ---------------------------------------------------------------------------------
 
@@ -257,7 +259,25 @@ class SessionMachine(SessionAnswers):
 
     def _compact(self, asked: Delegated, edits: Sequence[Edit], at: float) -> Flow[None]:
         """Has the provider summarise the asked span of what was sent, and puts that in its place."""
+        answer = yield from self._summary(asked)
+        if not answer.message:
+            words = f"the provider made no summary: {answer.why}"
+            yield from self.commit(Compacted(words, answer.usage, at, made=False))
+            return
+        done = compaction.realised(asked, answer.message, self.parts.meter.text(answer.text))
+        added = tuple(done if e is asked else e for e in edits)
+        words = f"the provider summarised {done.reason.about}"
+        over = self.plan.superseded(added)
+        yield from self.commit(
+            Compacted(words, answer.usage, at, made=True), PlanChanged(added, over, at)
+        )
+
+    def _summary(self, asked: Delegated) -> Flow[Summarized]:
+        """The provider's summary of the asked span; one that could not be saved is not paid twice."""
         assert asked.span is not None
+        known = self._made
+        if known is not None and known[:2] == (asked.span, self.plan):
+            return known[2]
         last = asked.span.bounds[1]
         view = self._drafted(self.plan)
         entries = bisect_right(view.entries, last, key=lambda e: int(e.sources[-1][1:]))
@@ -271,18 +291,11 @@ class SessionMachine(SessionAnswers):
         places = tuple(copy.ends[n - 1] for n in marked)
         long = self._lifetime is not None and self._lifetime.long
         answer: Summarized | None = yield Summarize(head, (*copy.data[:count],), places, long)
-        answer = answer or Summarized(why="there is nobody to ask for a summary")
-        if not answer.message:
-            words = f"the provider made no summary: {answer.why}"
-            yield from self.commit(Compacted(words, answer.usage, at, made=False))
-            return
-        done = compaction.realised(asked, answer.message, self.parts.meter.text(answer.text))
-        added = tuple(done if e is asked else e for e in edits)
-        words = f"the provider summarised {done.reason.about}"
-        over = self.plan.superseded(added)
-        yield from self.commit(
-            Compacted(words, answer.usage, at, made=True), PlanChanged(added, over, at)
-        )
+        if answer is None:
+            return Summarized(why="there is nobody to ask for a summary")
+        if answer.message:
+            self._made = (asked.span, self.plan, answer)
+        return answer
 
     def _measure(self, plan: Plan, before: _Size | None = None) -> Flow[_Size]:
         """How large the view under a plan is: counted no closer than the decision needs. `before`
