@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.core.edit import Drop, Reason
+from tenure.core.legal import Terms
 from tenure.core.message import BlockKind, JsonObject
 from tenure.core.plan import Plan
 from tenure.core.transcript import Transcript
@@ -42,7 +43,8 @@ def test_dropping_what_is_bound_together_breaks_no_rule(
     made: tuple[AnyWire, list[JsonObject]], data: st.DataObject
 ) -> None:
     wire, messages = made
-    transcript = _transcript(wire, messages)
+    # A request ends in words to the model; what an end of its own may hold is another rule.
+    transcript = _transcript(wire, [*messages, *wire.user("go on")])
     plan = Plan()
     for _ in range(data.draw(st.integers(1, 3))):
         block = data.draw(st.sampled_from(list(transcript.all_blocks())))
@@ -50,6 +52,23 @@ def test_dropping_what_is_bound_together_breaks_no_rule(
         if block.index > 0 and keys:
             plan = plan.add(Drop(tuple(keys), WHY))
     assert wire.violations(apply(transcript, plan).messages) == []
+
+
+def test_what_is_left_at_the_end_when_a_call_goes_is_mended() -> None:
+    """Found by fuzzing: the text in front of the last calls ends in blanks, and the calls go."""
+    wire = WIRES["anthropic_messages"]
+    call = {"type": "tool_use", "id": "a", "name": "n", "input": {}}
+    said = [{"type": "text", "text": "I look\r"}, call]
+    result = [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]
+    transcript = _transcript(
+        wire,
+        [U, {"role": "assistant", "content": said}, {"role": "user", "content": result}],
+    )
+    view = apply(transcript, Plan([Drop(tuple(_keys(transcript, "call:a")), WHY)]))
+    assert [v.rule for v in wire.violations(view.messages)] == ["trailing-space"]
+    mended = wire.mend(view.messages, Terms())
+    assert wire.violations(mended.messages) == []
+    assert mended.messages[-1]["content"][0]["text"] == "I look"
 
 
 def test_a_call_and_its_result_go_together() -> None:
