@@ -43,11 +43,11 @@ class Request(dict[str, Any]):
         self._changed = changed
         # The copy grows in place when messages follow, so its length was noted.
         sent = outgoing.copy.sent(outgoing.count)
-        if changed:
-            sent = [*sent]
-            for index, message in changed.items():
-                sent[index] = message
         super().__init__(wire.request(self._head, sent))
+        # The wire has made a list of its own, which may begin with the system text.
+        made = self[wire.key]
+        for index, message in changed.items():
+            made[len(made) - len(sent) + index] = message
 
     @property
     def body(self) -> bytes:

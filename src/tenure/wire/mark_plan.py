@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 from tenure.core.message import JsonObject, Path
 from tenure.wire.marks import KEY, MOST, may_have, own_marks
-from tenure.wire.values import is_array, is_object, text_of
+from tenure.wire.values import is_array, is_object
 
-_RUNS = frozenset({"tool_use", "tool_result"})
+_RUNS = ("tool_use", "tool_result")
+# Content that is a text takes one position.
+_ONE_BLOCK: tuple[JsonObject, ...] = ({},)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +183,16 @@ def positions(
 
     Each block is one; a run of calls, or of results, is one in all when `runs_as_one`.
     """
-    count, before = 0, ""
+    count, before = 0, None
     for number in range(end - 1, start - 1, -1):
         content = messages[number].get("content")
-        blocks = content if is_array(content) else [{}]
-        for block in reversed(blocks):
-            kind = text_of(block.get("type")) if is_object(block) else ""
-            if not (runs_as_one and kind in _RUNS and kind == before):
+        for block in reversed(content) if is_array(content) else _ONE_BLOCK:
+            kind = block.get("type") if is_object(block) else None
+            if not (runs_as_one and kind == before and kind in _RUNS):
                 count += 1
+                if count >= most:
+                    return count
             before = kind
-            if count >= most:
-                return count
     return count
 
 
