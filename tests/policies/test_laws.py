@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenure.core.edit import Edit
 from tenure.core.fold import Outgoing
+from tenure.core.policy import Situation
 from tenure.core.protocols import ToolCall
+from tenure.policies.default import Tenure
+from tenure.policies.schedule import Settings
 from tenure.testing.strategies import Event, Result, Step, log_text, sessions
 from tests.policies.laws import Laws, least
 from tests.policies.play import BOUND_THINKING, PROFILE, Table
@@ -118,3 +124,50 @@ def renumbered(events: list[Event]) -> list[Event]:
         else e
         for e in events
     ]
+
+
+class Judging(Tenure):
+    """The policy without its shortcut: every block is judged at every step."""
+
+    spared = False
+
+    def _may_pay(self, situation: Situation) -> bool:
+        self.spared = not super()._may_pay(situation)
+        return True
+
+    def propose(self, situation: Situation) -> Sequence[Edit]:
+        self.spared = False
+        found = super().propose(situation)
+        assert not (self.spared and found), "spared, and would have paid"
+        return found
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@FEW
+@given(
+    events=sessions(most_steps=25),
+    window=st.sampled_from([30_000, 200_000]),
+    read=st.sampled_from([0.02, 0.1, 0.5]),
+)
+def test_what_is_spared_judging_would_not_have_paid(
+    wire: str, events: list[Event], window: int, read: float
+) -> None:
+    table = Table(wire, window, make=Judging, profile=PROFILE.with_(read=read))
+    table.play(events, lambda _: None)
+
+
+def test_many_steps_are_spared_judging_and_some_pay() -> None:
+    spared = paid = 0
+    make = partial(Judging, Settings(from_share=0.0))
+    table = Table("anthropic_messages", 2_000_000, make=make)
+    table.user("go")
+    for number in range(80):
+        outgoing = table.request()
+        policy = table.watched.policy
+        assert isinstance(policy, Judging)
+        spared += policy.spared
+        paid = len(outgoing.view.plan)
+        table.reply(Step(calls=(ToolCall(f"c{number}", "read", {"n": number}),)))
+        table.results([Result(log_text(number, 700))])
+    assert spared > 15
+    assert paid > 10

@@ -18,6 +18,8 @@ So an edit at offset a loses what follows a and little more, which is what the e
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from tenure.core.view import View
 
 
@@ -57,8 +59,9 @@ class Marks:
             keep = keep if self._whole is None else min(keep, self._whole)
             again = keep == length == self._length
             self._marked = [count for count in self._marked if count <= keep]
-            edited = [n for n, entry in enumerate(view.entries, 1) if entry.edits]
-            self._edited = self._cleared or max(edited, default=0)
+            places = range(length, 0, -1)
+            last = next((n for n in places if view.entries[n - 1].edits), 0)
+            self._edited = self._cleared or last
         else:
             again = length == self._length
         self._view, self._length, self._whole = view, length, None
@@ -66,5 +69,8 @@ class Marks:
             return self._places
         longest = self._marked[-1] if self._marked else 0
         self._places = tuple(sorted({0, longest, self._edited, length}))
-        self._marked = sorted({*self._marked, *self._places})
+        for place in self._places:
+            at = bisect_left(self._marked, place)
+            if self._marked[at : at + 1] != [place]:
+                self._marked.insert(at, place)
         return self._places

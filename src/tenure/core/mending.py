@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tenure.core.legal import Mend, Terms, Violation
 from tenure.core.message import JsonObject, Message, Origin, message_id
 from tenure.core.protocols import SessionWire
-from tenure.core.view import Entry, View
+from tenure.core.view import Entry, View, same_entries
 
 
 class Kept(NamedTuple):
@@ -124,7 +124,7 @@ class Mender:
         self._back_to_sent()
         known = len(self._entries)
         # A view under the same plan only grows.
-        keep = known if view is self._view else _same(self._entries, view.entries)
+        keep = known if view is self._view else same_entries(self._entries, view.entries)
         self._view = view
         self._truncate(keep)
         fresh = view.entries[keep:]
@@ -222,11 +222,3 @@ class Mender:
         mends = tuple(kept for kept in self._copy.mends if kept.source not in gone)
         self._copy = self._copy.first(count, mends)
         self._entries = self._entries[:count]
-
-
-def _same(earlier: Sequence[Entry], later: Sequence[Entry]) -> int:
-    """How many entries at the beginning are the same messages."""
-    for at, (mine, theirs) in enumerate(zip(earlier, later, strict=False)):
-        if mine.message is not theirs.message and mine.message.raw != theirs.message.raw:
-            return at
-    return min(len(earlier), len(later))

@@ -48,6 +48,9 @@ class Plan:
         # Long sessions have thousands of edits, and plans grow: carried over, not made anew.
         grown.by_key = {**self.by_key, **_by_key(edits)}
         grown._all_spans = [*self._all_spans, *_spans(edits)]
+        grown.delegated = (*self.delegated, *(e for e in edits if isinstance(e, Delegated)))
+        if not any(isinstance(e, Insert) for e in edits):
+            grown.inserts = self.inserts
         return grown
 
     def superseded(self, edits: Iterable[Edit]) -> tuple[Edit, ...]:

@@ -19,8 +19,8 @@ from tenure.policies.evictor import bound_thinking, evict, priced
 from tenure.policies.finished_reasoning import FinishedReasoning
 from tenure.policies.protect import tail_starts
 from tenure.policies.references import References
-from tenure.policies.schedule import Settings, choose, expected_saving
-from tenure.policies.stale_results import Results
+from tenure.policies.schedule import Settings, choose, expected_saving, may_pay
+from tenure.policies.stale_results import TOMBSTONE_TOKENS, Results
 from tenure.policies.superseded import Superseded
 
 # With many results a decision is looked at only every few steps: the work stays constant per step,
@@ -77,8 +77,11 @@ class Tenure:
         edits = situation.plan.edits
         if edits and edits[-1].reason.step == situation.step:
             return []  # This step has had its decision.
+        bound = situation.profile.preserved_thinking
+        if not (bound or situation.cold or self._may_pay(situation)):
+            return []
         candidates = self._candidates(situation, self.settings.grace)
-        if not situation.profile.preserved_thinking:
+        if not bound:
             return self._own(situation, candidates, None)[1]
         run = self._run(situation, candidates)
         gain, own = self._own(situation, candidates, run)
@@ -87,6 +90,14 @@ class Tenure:
         when = "cold" if situation.cold else "pays"
         weighed = ways.weigh(situation, ways.own_of(run), run, ways.DELEGATE)
         return [delegate.delegated(situation, run, when=when, policy=self.name, weighed=weighed)]
+
+    def _may_pay(self, situation: Situation) -> bool:
+        """False where judging each block can be spared: no batch of all that is left would pay."""
+        size = situation.meter.size
+        found = [(b, size(b).estimate - TOMBSTONE_TOKENS) for b in self._results.live.values()]
+        found += [(b, size(b).estimate) for b in self._reasoning.live.values()]
+        found.sort(key=lambda one: -one[0].index)
+        return may_pay(situation, found, self.settings)
 
     def _run(self, situation: Situation, candidates: Sequence[Candidate]) -> delegate.Run | None:
         """What the provider would best clear: thinking stays valid, so an open tool loop is no

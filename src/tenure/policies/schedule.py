@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tenure.core.message import Block
 from tenure.core.policy import Candidate, Situation
 from tenure.core.session import RECALL_CALL_TOKENS
 
@@ -89,6 +90,23 @@ def choose(
     when = "cold" if situation.cold else "pays"
     batch = tuple(reversed(chosen[: best[1]]))
     return Batch(batch, when, best[2], profile.read * best[3])
+
+
+def may_pay(situation: Situation, frees: Sequence[tuple[Block, int]], settings: Settings) -> bool:
+    """Whether a batch of these could pay, newest first with the tokens that each would free, if all
+    of them were stale: when not even that pays, `choose` need not be asked."""
+    profile, plan, meter = situation.profile, situation.plan, situation.meter
+    n = meter.before(len(situation.transcript), plan)
+    carried, freed = 0.0, 0
+    for block, size in frees:
+        freed += size
+        since = situation.step_of(block.index)
+        carried += profile.read * size * max(0, situation.step - since)
+        behind = n - meter.before(block.index, plan)
+        price = (profile.write - profile.read) * behind - profile.write * freed
+        if price <= carried and situation.ledger.allows(price, settings.share):
+            return True
+    return False
 
 
 def expected_saving(situation: Situation, candidate: Candidate, n: int, steps: int) -> float:

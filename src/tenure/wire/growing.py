@@ -63,14 +63,17 @@ class Growing(Generic[F]):
 
     def _replaced(self, messages: Sequence[JsonObject]) -> int:
         """How many messages at the beginning read as before; those that are others are taken in."""
-        if len(messages) >= len(self._seen) and all(map(is_, self._seen, messages)):
-            return len(self._seen)
-        for at, (old, new) in enumerate(zip(self._seen, messages, strict=False)):
-            if old is not new:
-                if self._read(new) != self._facts[at]:
-                    return at
-                self._seen[at] = new
-        return min(len(self._seen), len(messages))
+        same = [*map(is_, self._seen, messages)]
+        at = -1
+        while True:
+            try:
+                at = same.index(False, at + 1)
+            except ValueError:
+                return len(same)
+            new = messages[at]
+            if self._read(new) != self._facts[at]:
+                return at
+            self._seen[at] = new
 
     def _back_to(self, keep: int) -> None:
         del self._seen[keep:], self._facts[keep:]
