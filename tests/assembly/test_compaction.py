@@ -239,6 +239,70 @@ def test_after_a_failure_it_is_asked_again_some_steps_later() -> None:
         assert any(e.span for e in edits_of(session))
 
 
+class Odd:
+    """A client whose provider answers as it likes."""
+
+    def __init__(self, answer: Any) -> None:
+        self.beta = self.messages = self
+        self.answer = answer
+
+    def create(self, **_: Any) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def block(content: Any, **more: Any) -> dict[str, Any]:
+    made = {"type": "compaction", "content": content, "signature": "c2ln", **more}
+    used = {"type": "compaction", "input_tokens": 40_000, "output_tokens": 900}
+    return {
+        "content": [made],
+        "stop_reason": "compaction",
+        "usage": {"input_tokens": 0, "output_tokens": 0, "iterations": [used]},
+    }
+
+
+ODD: dict[str, tuple[Any, str]] = {
+    "nothing": (None, "not a JSON object"),
+    "no object": ([1], "not a JSON object"),
+    "an error": ({"type": "error", "error": {"message": "no"}}, "answered with an error: no"),
+    "two blocks": ({"content": [*block("a")["content"] * 2], "stop_reason": "x"}, "stopped with"),
+    "no text": (block(5), "stopped with"),
+    "blanks": (block(" \n"), "stopped with"),
+    "half a character": (block("a\ud800b"), "breaks the rule compaction-shape"),
+    "other fields": (block("gist", more=1), "breaks the rule compaction-shape"),
+    "larger than what it sums up": (block("word " * 200_000), "save less than half"),
+    "a broken line": (ConnectionError("reset"), "ConnectionError: reset"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_cannot_stand_for_the_conversation_is_no_summary(kind: str) -> None:
+    answer, words = ODD[kind]
+    store = InMemoryStore()
+    with server_of() as server, ANTHROPIC.client(server.url) as client:
+        session = session_of(Odd(answer), store=store, name="s")
+        play(session, client)
+        assert {r.status for r in server.requests} == {200}
+    assert words in str(session.explain())
+    assert not any(e.span for e in edits_of(session))
+    tried = [r for r in store.read(DEFAULT_SCOPE, "s") if isinstance(r, Compacted)]
+    assert tried
+    assert not any(record.made for record in tried)
+    if isinstance(answer, dict) and "usage" in answer:
+        assert all(r.usage and (r.usage.fresh, r.usage.output) == (40_000, 900) for r in tried)
+
+
+def test_a_mistake_of_the_callers_client_is_raised() -> None:
+    with server_of() as server, ANTHROPIC.client(server.url) as client:
+        session = session_of(Odd(ZeroDivisionError("mine")))
+        with pytest.raises(ZeroDivisionError):
+            play(session, client)
+        # The session stands as it was, and goes on when the client does.
+        session._built.summarizer._ask = lambda _: None
+        session.reply(ANTHROPIC.create(client, session.request()))
+
+
 class Unreliable(InMemoryStore):
     """Fails to write each record of a summary once, before or after it wrote it."""
 

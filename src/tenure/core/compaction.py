@@ -9,10 +9,13 @@ Source: providers.md 2.3 (Anthropic, header compact-2026-09-04).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tenure.core.command import Summarized
 from tenure.core.edit import Delegated, Edit
+from tenure.core.protocols import SessionWire
 from tenure.core.record import Compacted
 from tenure.core.server_edit import COMPACT
 
@@ -44,6 +47,18 @@ def asked_for(edits: Sequence[Edit]) -> Delegated | None:
     """The compaction among new edits that waits for the provider's answer."""
     waits = (e for e in edits if isinstance(e, Delegated) and e.edit == COMPACT)
     return next((e for e in waits if e.span and not e.body), None)
+
+
+def unfit(wire: SessionWire, edit: Delegated, answer: Summarized, tokens: int) -> str:
+    """Why the provider's answer, a text of that size, cannot stand for the asked span; "" when it
+    can. Once it stands there it leaves with every request, so that is asked before."""
+    if not answer.message:
+        return answer.why
+    if tokens * 2 > edit.reason.tokens_before:
+        return f"its {tokens:,} tokens save less than half of the {edit.reason.tokens_before:,}"
+    made = [json.loads(answer.message), *wire.user("go on")]
+    broken = next(iter(wire.violations(made)), None)
+    return f"what came breaks the rule {broken.rule}: {broken.words}" if broken else ""
 
 
 def realised(edit: Delegated, message: bytes, tokens: int) -> Delegated:

@@ -260,11 +260,13 @@ class SessionMachine(SessionAnswers):
     def _compact(self, asked: Delegated, edits: Sequence[Edit], at: float) -> Flow[None]:
         """Has the provider summarise the asked span of what was sent, and puts that in its place."""
         answer = yield from self._summary(asked)
-        if not answer.message:
-            words = f"the provider made no summary: {answer.why}"
+        tokens = self.parts.meter.text(answer.text)
+        why = compaction.unfit(self.parts.wire, asked, answer, tokens)
+        if why:
+            words = f"the provider made no summary: {why}"
             yield from self.commit(Compacted(words, answer.usage, at, made=False))
             return
-        done = compaction.realised(asked, answer.message, self.parts.meter.text(answer.text))
+        done = compaction.realised(asked, answer.message, tokens)
         added = tuple(done if e is asked else e for e in edits)
         words = f"the provider summarised {done.reason.about}"
         over = self.plan.superseded(added)
