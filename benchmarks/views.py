@@ -59,8 +59,11 @@ def check_file(path: Path, window: int) -> dict[str, ViewLaws]:
     found = {name: ViewLaws() for name in names()}
     for trace in read(path):
         recording = recording_of(trace, Settings(window=window))
-        for name, laws in found.items():
+        for name, total in found.items():
+            # Each session has a "main" of its own, whose edits are no other's.
+            laws = ViewLaws()
             replay(recording, name, watch=laws.look)
+            total.add(laws)
     return found
 
 
